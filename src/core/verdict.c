@@ -8,8 +8,7 @@
 #include <signal.h>
 
 #include "base/path.h"
-#include "core/exec_hint.h"
-#include "core/expect.h"
+#include "core/assertion.h"
 #include "core/hits.h"
 
 #define LEFTOVERS_NAMED  3u
@@ -229,15 +228,11 @@ static int judge_run(const Outcome *o, Judgement *j)
 
 static int judge_facts(const Plan *plan, const Outcome *o, Judgement *j)
 {
-        _cleanup_free_ ExecHint *hint = NULL;
+        const ExecHint *hint = o->exec.error > 0 ? &j->exec : NULL;
         int r;
 
-        if (o->exec.error > 0) {
-                hint = malloc(sizeof(ExecHint));
-                if (!hint)
-                        return -ENOMEM;
-                exec_explain(&o->exec, plan->argv, plan_path(plan), o->host.machine, hint);
-        }
+        if (hint)
+                exec_explain(&o->exec, plan->argv, plan_path(plan), o->host.machine, &j->exec);
         judge_exit(plan, o, hint, j);
         r = judge_end(plan, o, hint, j);
         if (r >= 0)
@@ -250,7 +245,7 @@ static int judge_facts(const Plan *plan, const Outcome *o, Judgement *j)
         if (r >= 0)
                 r = judge_changes(plan, o, j);
         if (r >= 0 && (!hint || j->match_expected))
-                r = expect_judge(&plan->job->expect, o, &j->reasons);
+                r = assertions_judge(&plan->job->expect, o, &j->reasons);
         return r;
 }
 

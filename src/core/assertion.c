@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An assertion holds, or there is a reason that says what was there instead. What cannot be decided, because
- * the output was larger than what is kept or a file was not read, does not hold. */
-#include "core/expect.h"
+/* An assertion of the job (expect) holds, or there is a reason that says what was there instead. What cannot
+ * be decided, because the output was larger than what is kept or a file was not read, does not hold. */
+#include "core/assertion.h"
 
 #include <inttypes.h>
 
@@ -222,7 +222,7 @@ static int judge_duration(uint64_t max_usec, uint64_t duration_usec, ReasonList 
                         format_usec(duration_usec, have), format_usec(max_usec, most));
 }
 
-int expect_judge(const Expect *expect, const Outcome *o, ReasonList *reasons)
+int assertions_judge(const Expect *expect, const Outcome *o, ReasonList *reasons)
 {
         int r;
 

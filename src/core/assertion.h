@@ -8,4 +8,4 @@
 #include "core/reason.h"
 
 /* Adds a reason for each assertion that does not hold. 0 or -ENOMEM. */
-int expect_judge(const Expect *expect, const Outcome *outcome, ReasonList *reasons);
+int assertions_judge(const Expect *expect, const Outcome *outcome, ReasonList *reasons);
