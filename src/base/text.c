@@ -105,6 +105,30 @@ size_t text_escape(const char *data, size_t size, char *out, size_t out_size)
         return used;
 }
 
+size_t text_excerpt(const void *data, size_t size, char *out, size_t out_size)
+{
+        const uint8_t *p = data;
+        size_t used = 0, fits = 0; /* fits: up to here, the mark of a cut has room too */
+
+        assert(out_size >= 32);
+        for (size_t i = 0; i < size;) {
+                char piece[17];
+                size_t length, n = escape_one(p + i, size - i, piece, &length);
+
+                if (used + length >= out_size) {
+                        memcpy(out + fits, "...", sizeof("..."));
+                        return fits + STRLEN("...");
+                }
+                memcpy(out + used, piece, length);
+                used += length;
+                i += n;
+                if (used + STRLEN("...") < out_size)
+                        fits = used;
+        }
+        out[used] = '\0';
+        return used;
+}
+
 char *text_escape_alloc(const char *data, size_t size)
 {
         char *out;

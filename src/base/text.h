@@ -15,7 +15,10 @@ bool utf8_is_valid(const void *data, size_t size);
  * Returns the length written. */
 size_t text_escape(const char *data, size_t size, char *out, size_t out_size);
 
-/* The same, allocated, unbounded. NULL when out of memory. */
+/* The same; what does not fit is cut and marked by "..." at the end. out_size is at least 32. */
+size_t text_excerpt(const void *data, size_t size, char *out, size_t out_size);
+
+/* The same as text_escape(), allocated, unbounded. NULL when out of memory. */
 char *text_escape_alloc(const char *data, size_t size);
 
 /* Valid UTF-8 from any bytes: each byte that is not becomes U+FFFD, and NUL becomes U+FFFD too, as C strings
