@@ -43,7 +43,7 @@ drop_cgroup() { # NAME
 }
 
 container_layers() {
-    echo "$(guest_path):$BED_PROJECT:$(tree_path "$BED_SUITE")"
+    echo "$BED_RUN/layer:$(guest_path):$BED_PROJECT:$(tree_path "$BED_SUITE")"
 }
 
 run_container() {
@@ -52,4 +52,9 @@ run_container() {
     exec_container "$(container_layers)" </dev/null >"$BED_RUN/console" 2>&1 9>&- &
     BED_PID=$!
     follow_bed "$BED_BOOT_SEC_CONTAINER" "$OPT_TIMEOUT"
+}
+
+shell_container() {
+    make_real_dirs "$(tree_path "$BED_SUITE")"
+    (exec_container "$(container_layers)")
 }

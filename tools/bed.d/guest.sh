@@ -30,6 +30,20 @@ make_guest() { # TARGET
     ln -s ../tmp.mount "$units/local-fs.target.wants/tmp.mount"
 }
 
+# What this run alone lays over the system: how the shell differs from a command.
+make_run_layer() {
+    local dir=$BED_RUN/layer size
+    mkdir -m 0755 "$dir"
+    [[ $OPT_SHELL == 1 ]] || return 0
+    dir+=/etc/systemd/system/qscope-bed.service.d
+    mkdir -p "$dir"
+    read -ra size < <(stty size)
+    {
+        cat "$BED_LIB/guest/shell.conf"
+        echo "Environment=BED_ROWS=${size[0]} BED_COLUMNS=${size[1]} TERM=${TERM:-linux}"
+    } >"$dir/shell.conf"
+}
+
 # The files of --in, with the paths they shall have, below DIR.
 copy_to() { # SOURCE DESTINATION
     local source=$1 target=$2

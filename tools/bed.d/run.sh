@@ -5,7 +5,6 @@
 
 BED_RUN=
 BED_PID=
-BED_SIGNAL=
 
 # Directory and cgroup have the run's name; the lock tells the next bed command whether
 # the run still lives.
@@ -21,6 +20,7 @@ begin_run() {
     trap 'stop_on HUP 129' HUP
     mkdir -p "$BED_RUN/host"
     mkfifo "$BED_RUN"/host/{stdout,stderr} "$BED_RUN/tick"
+    make_run_layer
 }
 
 stop_on() { # SIGNAL STATUS
@@ -62,20 +62,22 @@ drop_run() { # RUN_DIR
 # Streams the bed's output until the bed is gone, and sets BED_RESULT.
 # The descriptors held open here let the readers start before the bed writes.
 follow_bed() { # BOOT_SEC TIMEOUT_SEC
-    local readers=() name hold_out hold_err
-    for name in stdout stderr; do
-        if [[ $name == stdout ]]; then
-            cat "$BED_RUN/host/stdout" 9>&- &
-        else
-            cat "$BED_RUN/host/stderr" >&2 9>&- &
-        fi
-        readers+=($!)
-    done
+    local readers hold_out hold_err
+    pass_on "$BED_RUN/host/stdout" 9>&- &
+    readers=($!)
+    pass_on "$BED_RUN/host/stderr" >&2 9>&- &
+    readers+=($!)
     exec {hold_out}>"$BED_RUN/host/stdout" {hold_err}>"$BED_RUN/host/stderr"
     watch_bed "$1" "$2"
     kill_bed
     exec {hold_out}>&- {hold_err}>&-
     wait "${readers[@]}" || true
+}
+
+# When nobody reads our output any more, the command in the bed must not hang.
+pass_on() { # FIFO
+    exec <"$1"
+    cat || cat >/dev/null
 }
 
 status_line() { # PATTERN
