@@ -103,7 +103,6 @@ make_part() { # PART KEY MAKER ARG...
     shift 2
     path=$(part_path "$part" "$key")
     lock "part-$part" build_fd -x
-    lock "use-$part@$key" use_fd -s
     if [[ ! -d $path ]]; then
         work=$BED_CACHE/parts/.new-$part
         rm -rf --one-file-system "$work"
@@ -115,16 +114,22 @@ make_part() { # PART KEY MAKER ARG...
         mv -T "$work" "$path"
         drop_part_entries "$part" "$path"
     fi
+    lock "use-$part@$key" use_fd -s
     unlock build_fd
 }
 
+# Both want the part's lock held.
 drop_part_entries() { # PART KEEP
-    local entry fd
+    local entry
     for entry in "$BED_CACHE/parts/$1@"*; do
-        [[ -d $entry && $entry != "$2" ]] || continue
-        lock "use-${entry##*/}" fd -x -n || continue
-        rm -rf --one-file-system "$entry"
-        rm -f "$BED_CACHE/locks/use-${entry##*/}"
-        unlock fd
+        [[ ! -d $entry || $entry == "$2" ]] || drop_part_entry "${entry##*/}" || true
     done
+}
+
+drop_part_entry() { # PART@KEY
+    local drop_fd
+    lock "use-$1" drop_fd -x -n || return
+    rm -rf --one-file-system "$BED_CACHE/parts/$1"
+    rm -f "$BED_CACHE/locks/use-$1"
+    unlock drop_fd
 }

@@ -24,6 +24,9 @@ BED_PACKAGES_BUILD=(
     meson ninja-build pkg-config libsystemd-dev libcgroup-dev libcjson-dev libmnl-dev
     nettle-dev libpcre2-dev
 )
+# Where a part of a package of Debian 12 is a package of its own.
+BED_PACKAGES_TRIXIE=(systemd-dev)
+
 # The vm's kernel; unpacked, not installed (see tree-hook).
 BED_KERNEL_PACKAGE=linux-image-cloud-amd64
 
@@ -35,6 +38,9 @@ BED_MASKED_UNITS=(
     systemd-timesyncd.service systemd-firstboot.service systemd-networkd.service
     systemd-hwdb-update.service ldconfig.service systemd-journal-catalog-update.service
     systemd-update-utmp.service systemd-update-utmp-runlevel.service
+    systemd-random-seed.service systemd-binfmt.service proc-sys-fs-binfmt_misc.automount
+    modprobe@configfs.service modprobe@dm_mod.service modprobe@drm.service
+    modprobe@efi_pstore.service sys-kernel-config.mount
     sys-fs-fuse-connections.mount dev-hugepages.mount
 )
 

@@ -12,12 +12,12 @@ io_uring_setup io_uring_enter io_uring_register \
 # Becomes container-inner, so that everything in it dies with this process: each process of
 # the chain is killed when its parent is gone, and the last is first of a PID namespace.
 exec_container() { # LOWER_LAYERS
-    local base=()
+    local scope=()
     if [[ -d /run/systemd/system ]]; then
-        base=(systemd-run --scope --quiet --collect --unit="${BED_RUN##*/}" -p Delegate=yes --)
+        scope=(systemd-run --scope --quiet --collect --unit="${BED_RUN##*/}" -p Delegate=yes --)
     fi
     export BED_RUN BED_LAYERS=$1 BED_SYSCALLS BED_DIRS="${BED_REAL_DIRS[*]}" BED_SHELL=$OPT_SHELL
-    exec setpriv --pdeathsig KILL "${base[@]}" \
+    exec setpriv --pdeathsig KILL "${scope[@]}" /bin/bash "$BED_LIB/container-outer" \
         unshare --mount --pid --fork --kill-child --mount-proc --propagation private -- \
         /bin/bash "$BED_LIB/container-inner"
 }

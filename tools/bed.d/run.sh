@@ -31,7 +31,7 @@ stop_on() { # SIGNAL STATUS
 
 end_run() {
     kill_bed
-    [[ -n ${BED_KEEP:-} ]] || drop_run "$BED_RUN"
+    drop_run "$BED_RUN"
 }
 
 kill_bed() {

@@ -2,14 +2,15 @@
 #
 # One OS tree per release: Debian, bootstrapped with this machine's mirror.
 
-tree_packages() {
+tree_packages() { # SUITE
     printf '%s\n' "${BED_PACKAGES_SYSTEM[@]}" "${BED_PACKAGES_JOBS[@]}" "${BED_PACKAGES_BUILD[@]}"
+    [[ $1 != trixie ]] || printf '%s\n' "${BED_PACKAGES_TRIXIE[@]}"
 }
 
 tree_key() { # SUITE
     {
         echo "$BED_TREE_VERSION $1 $(uname -m) $BED_KERNEL_PACKAGE"
-        tree_packages
+        tree_packages "$1"
         cat "$BED_LIB/tree-hook"
     } | short_hash
 }
@@ -45,7 +46,7 @@ bootstrap() { # SUITE TARGET
     }
     options=$(mktemp)
     mirror_options >"$options"
-    include=$(tree_packages | paste -sd,)
+    include=$(tree_packages "$suite" | paste -sd,)
     BED_SUITE=$suite BED_KERNEL_PACKAGE=$BED_KERNEL_PACKAGE \
         setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc -- \
         mmdebstrap --mode=root --variant=minbase --format=directory \
