@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # what looks unused here, other parts use
 #
 # Messages, exit statuses, locks and the cache's life cycle.
 # Knows nothing about systemd, trees or beds of either kind.

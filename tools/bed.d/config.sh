@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034 # every name here is used by the files that source it
+# shellcheck shell=bash disable=SC2034 # what looks unused here, other parts use
 #
 # What the beds are made of: releases, packages, masked units, limits.
 # Nothing here runs anything. A change of the package lists makes a new OS tree.

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # what looks unused here, other parts use
 #
 # The container bed: systemd-nspawn on layers, in namespaces and a cgroup of its own.
 

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # what looks unused here, other parts use
 #
 # What both beds lay over the OS tree: the runner with its units, the masks, and the
 # request that tells the runner what to do.
@@ -76,6 +76,7 @@ make_request() { # RUN_DIR
         HOME=/root LANG=C.UTF-8 "TERM=${TERM:-dumb}" "${OPT_ENV[@]}"
     write_list "$dir/bed/out" "${OPT_OUT[@]%%:*}"
     echo "$BED_VERBOSE" >"$dir/bed/verbose"
+    echo "$OPT_TIMEOUT" >"$dir/bed/timeout"
     for pair in "${OPT_IN[@]}"; do
         copy_to "${pair%%:*}" "$dir/in${pair#*:}" || die "cannot pass ${pair%%:*} in"
     done

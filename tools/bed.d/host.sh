@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # what looks unused here, other parts use
 #
 # What this machine must bring: programs, and where Debian's packages come from.
 

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # what looks unused here, other parts use
 #
 # The project's current build, compiled in the OS tree against that release's libraries.
 # Ninja's directory is kept per source directory, so that a small change builds in a second.

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # what looks unused here, other parts use
 #
 # One run of a bed of either kind: its directory, its output, its end. The kind's own
 # file brings start_container or start_vm, which leaves the bed's process in BED_PID.
@@ -94,8 +94,9 @@ watch_bed() { # BOOT_SEC TIMEOUT_SEC
         if [[ $phase == boot ]] && status_line '^started' >/dev/null; then
             phase=command
             note "the bed is up after $((SECONDS - begin)) s"
-            deadline=$((SECONDS + $2))
-        elif [[ $phase == command ]] && status_line '^exit ' >/dev/null; then
+            # The runner minds the time itself; this is for a bed that hangs.
+            deadline=$((SECONDS + $2 + BED_POWEROFF_SEC))
+        elif [[ $phase == command ]] && status_line '^exit \|^timeout' >/dev/null; then
             phase=poweroff
             deadline=$((SECONDS + BED_POWEROFF_SEC))
         fi
@@ -112,7 +113,8 @@ finish_run() { # TIMEOUT_SEC
         unpack_result "$BED_RUN"
         exit "${line#exit }"
     fi
-    if [[ ${BED_TIMED_OUT:-0} == 1 ]]; then
+    if [[ ${BED_TIMED_OUT:-0} == 1 ]] || status_line '^timeout' >/dev/null; then
+        unpack_result "$BED_RUN"
         warn "the command did not end within $1 s: the bed was stopped (--timeout)"
         exit "$BED_EXIT_TIMEOUT"
     fi

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # what looks unused here, other parts use
 #
 # One OS tree per release: Debian, bootstrapped with this machine's mirror.
 

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034 # OPT_* and BED_* are shared with run.sh and tools/bed
+# shellcheck shell=bash disable=SC2034 # what looks unused here, other parts use
 #
 # The vm bed: qemu with the OS tree as an ext4 image, thrown away after each run.
 # Disks: vda the system, vdb the layers that go over it, vdc the request.
