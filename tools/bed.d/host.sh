@@ -64,6 +64,7 @@ mirror_lines() { # SUITE
         return
     fi
     local host_suite uri suite component
+    # shellcheck source=/dev/null
     host_suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
     # $(NAME) is apt's own format syntax.
     # shellcheck disable=SC2016

@@ -48,7 +48,8 @@ make_project() { # SUITE TARGET
 }
 
 compile() { # SUITE TARGET
-    local work=$BED_CACHE/meson/$(project_part "$1")
+    local work
+    work=$BED_CACHE/meson/$(project_part "$1")
     mkdir -p "$work"
     # A new tree may have other compilers and libraries.
     if [[ $(cat "$work/tree" 2>/dev/null) != "$(tree_path "$1")" ]]; then

@@ -92,18 +92,18 @@ watch_bed() { # BOOT_SEC TIMEOUT_SEC
     while kill -0 "$BED_PID" 2>/dev/null; do
         read -rt 0.1 -u "$tick" || true
         if [[ $phase == boot ]] && status_line '^started' >/dev/null; then
-            phase=command
+            phase=work
             note "the bed is up after $((SECONDS - begin)) s"
             # The runner minds the time itself; this is for a bed that hangs.
             deadline=$((SECONDS + $2 + BED_POWEROFF_SEC))
-        elif [[ $phase == command ]] && status_line '^exit \|^timeout' >/dev/null; then
+        elif [[ $phase == work ]] && status_line '^exit \|^timeout' >/dev/null; then
             phase=poweroff
             deadline=$((SECONDS + BED_POWEROFF_SEC))
         fi
         ((SECONDS < deadline)) || break
     done
     exec {tick}>&-
-    [[ $phase != command || $SECONDS -lt $deadline ]] || BED_TIMED_OUT=1
+    [[ $phase != work || $SECONDS -lt $deadline ]] || BED_TIMED_OUT=1
 }
 
 # The command's status, or why there is none.
