@@ -52,6 +52,7 @@ bootstrap() { # SUITE TARGET
         mmdebstrap --mode=root --variant=minbase --format=directory \
         --include="$include" --keyring="$BED_KEYRING" --aptopt="$options" \
         --aptopt='APT::Install-Recommends "false"' \
+        --dpkgopt=force-unsafe-io \
         --dpkgopt='path-exclude=/usr/share/man/*' \
         --dpkgopt='path-exclude=/usr/share/doc/*' \
         --dpkgopt='path-exclude=/usr/share/locale/*/*' \
