@@ -121,7 +121,7 @@ static int add_binds(PropertyList *list, const Plan *plan, const PlanContext *co
         for (size_t i = 0; more && more[i]; i++)
                 if (strv_extendf(&binds, "-%s", more[i]) < 0)
                         return -ENOMEM;
-        if (strv_extendf(&binds, "%s:%s", context->stage_path, PLAN_STAGE) < 0)
+        if (strv_extendf(&binds, "%s:%s", context->stage_path, STAGE_TARGET) < 0)
                 return -ENOMEM;
         return property_add_list(list, "BindReadOnlyPaths", binds, true);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/job_run.h"
 
-#include <sys/stat.h>
+#include <fcntl.h>
 
 #include "run/load.h"
 #include "run/rundir.h"
@@ -10,8 +10,6 @@
 #include "sys/journal.h"
 
 #define STATE_DIR "/var/lib/qscope"
-
-extern char **environ;
 
 void job_run_result_clear(JobRunResult *result)
 {
@@ -42,7 +40,7 @@ static int make_state_dir(const char *given, char **ret, Error *e)
         receipts = dir ? text_printf("%s/receipts", dir) : NULL;
         if (!receipts)
                 return -ENOMEM;
-        r = mkdir_parents_at(*receipts == '/' ? open("/", O_RDONLY) : AT_FDCWD, receipts, 0700, geteuid(), getegid(), NULL);
+        r = mkdir_parents_at(AT_FDCWD, receipts, 0700, geteuid(), getegid(), NULL);
         if (r < 0)
                 return error_errno(e, r, "%s cannot be made; pass another --state-dir", receipts);
         *ret = TAKE_PTR(dir);

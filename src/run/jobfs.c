@@ -85,7 +85,7 @@ static const char *scratch_name(ScratchKind kind)
         return kind == SCRATCH_OTHER ? "home" : scratch_table[kind].name;
 }
 
-static int open_source(JobFs *fs, Error *e)
+static int open_workspace(JobFs *fs, Error *e)
 {
         char link[64], path[4096];
         ssize_t n;
@@ -149,7 +149,7 @@ int jobfs_new(const Plan *plan, int root_fd, const char *image_dir, const char *
         if (plan->home)
                 fs->wanted[scratch_of(plan->home)] = true;
         if (plan->workspace == WORKSPACE_OVERLAY) {
-                r = open_source(fs, e);
+                r = open_workspace(fs, e);
                 if (r < 0)
                         return r;
         }

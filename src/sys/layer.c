@@ -34,7 +34,7 @@ static int open_tmpfs(uint64_t bytes, uint64_t inodes, int *ret_fd, Error *e)
 static int make_ext4(int fd, uint64_t inodes, Error *e)
 {
         char path[64], count[32];
-        char *argv[] = {
+        const char *argv[] = {
                 "mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-b", "4096", "-N", count, "-O", "^has_journal,^resize_inode",
                 "-E", "lazy_itable_init=1,nodiscard,root_owner=0:0", path, NULL,
         };
@@ -52,7 +52,7 @@ static int make_ext4(int fd, uint64_t inodes, Error *e)
                 for (int i = 0; i < 3; i++)
                         (void) dup2(null, i);
                 (void) setenv("PATH", "/usr/sbin:/sbin:/usr/bin:/bin", 1);
-                (void) execvp(argv[0], argv);
+                (void) execvp(argv[0], (char *const *) argv);
                 _exit(127);
         }
         while (waitpid(pid, &status, 0) < 0) {

@@ -145,7 +145,7 @@ int mount_map_owner(int mount_fd, uid_t from_uid, gid_t from_gid, uid_t to_uid, 
 
         if (r < 0)
                 return r;
-        attr.userns_fd = (uint64_t) namespace_fd;
+        attr.userns_fd = (unsigned) namespace_fd;
         return mount_setattr(mount_fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0 ? -errno : 0;
 }
 
