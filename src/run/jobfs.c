@@ -14,19 +14,20 @@
 #include "sys/workspace.h"
 
 /* Directories of the layer and where the job sees them. systemd's own PrivateTmp= lies on the host's disk, outside
- * any budget, and its PrivateDevices= shares the host's /dev/shm; these are mounted over both. */
-typedef enum ScratchKind { SCRATCH_TMP, SCRATCH_VAR_TMP, SCRATCH_SHM, SCRATCH_HOME, SCRATCH_ROOT, SCRATCH_OTHER, _SCRATCH_MAX } ScratchKind;
+ * any budget, its PrivateDevices= shares the host's /dev/shm, and /home, /root and /run in a RootDirectory= are
+ * tmpfs that anybody may fill; these are mounted over all of them. */
+typedef enum ScratchKind { SCRATCH_TMP, SCRATCH_VAR_TMP, SCRATCH_SHM, SCRATCH_HOME, SCRATCH_ROOT, SCRATCH_RUN, SCRATCH_OTHER, _SCRATCH_MAX } ScratchKind;
 
 static const struct {
         const char *name, *target;
         unsigned mode;
-        bool always;
 } scratch_table[] = {
-        [SCRATCH_TMP] = { "tmp", "/tmp", 01777, true },
-        [SCRATCH_VAR_TMP] = { "vartmp", "/var/tmp", 01777, true },
-        [SCRATCH_SHM] = { "shm", "/dev/shm", 01777, true },
-        [SCRATCH_HOME] = { "homes", "/home", 0755, false },
-        [SCRATCH_ROOT] = { "root", "/root", 0755, false },
+        [SCRATCH_TMP] = { "tmp", "/tmp", 01777 },
+        [SCRATCH_VAR_TMP] = { "vartmp", "/var/tmp", 01777 },
+        [SCRATCH_SHM] = { "shm", "/dev/shm", 01777 },
+        [SCRATCH_HOME] = { "homes", "/home", 0755 },
+        [SCRATCH_ROOT] = { "root", "/root", 0755 },
+        [SCRATCH_RUN] = { "run", "/run", 0755 },
 };
 
 struct JobFs {
@@ -37,7 +38,7 @@ struct JobFs {
         char *source_path; /* resolved */
         bool copy;
         int layer_fd;
-        bool wanted[_SCRATCH_MAX];
+        bool has_other; /* the home is a directory of its own */
         char **made; /* directories that we made in scratch space, absolute */
         WorkspaceMounts workspace;
         uid_t uid;
@@ -142,12 +143,8 @@ int jobfs_new(const Plan *plan, int root_fd, const char *image_dir, const char *
                 .layer_fd = -EBADF,
                 .workspace = WORKSPACE_MOUNTS_INIT,
         };
-        for (size_t i = 0; i < ELEMENTSOF(scratch_table); i++)
-                fs->wanted[i] = scratch_table[i].always;
-        fs->wanted[scratch_of(plan->cwd)] = true;
-        fs->wanted[SCRATCH_OTHER] = false;
-        if (plan->home)
-                fs->wanted[scratch_of(plan->home)] = true;
+        /* The last row is a home that lies nowhere in the table. */
+        fs->has_other = plan->home && scratch_of(plan->home) == SCRATCH_OTHER;
         if (plan->workspace == WORKSPACE_OVERLAY) {
                 r = open_workspace(fs, e);
                 if (r < 0)
@@ -177,7 +174,7 @@ int jobfs_make_layer(JobFs *fs, Error *e)
         for (ScratchKind kind = 0; kind < _SCRATCH_MAX; kind++) {
                 unsigned mode = kind == SCRATCH_OTHER ? 0700 : scratch_table[kind].mode;
 
-                if (!fs->wanted[kind])
+                if (kind == SCRATCH_OTHER && !fs->has_other)
                         continue;
                 if (mkdirat(fs->layer_fd, scratch_name(kind), 0700) < 0 ||
                                 fchmodat(fs->layer_fd, scratch_name(kind), mode, 0) < 0)
@@ -312,7 +309,7 @@ static int add_scratch_moves(JobFs *fs, Moves *moves)
         for (ScratchKind kind = 0; kind < _SCRATCH_MAX; kind++) {
                 int fd, r;
 
-                if (!fs->wanted[kind])
+                if (kind == SCRATCH_OTHER && !fs->has_other)
                         continue;
                 r = mount_clone(fs->layer_fd, scratch_name(kind), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &fd);
                 if (r < 0)
@@ -358,6 +355,8 @@ int jobfs_attach(JobFs *fs, int proc_fd, int service_fd, uid_t uid, gid_t gid, J
         r = make_workspace(fs, open_source, userdata, e);
         if (r < 0)
                 return r;
+        /* The stage runs on; only its name in the job's root goes, before /run is covered. */
+        moves_add(&moves, -EBADF, STAGE_TARGET);
         r = add_scratch_moves(fs, &moves);
         if (r < 0)
                 error_errno(e, r, "the job's scratch directories");
@@ -365,8 +364,6 @@ int jobfs_attach(JobFs *fs, int proc_fd, int service_fd, uid_t uid, gid_t gid, J
                 r = add_system_moves(service_fd, &moves, e);
         if (r == 0) {
                 moves_add(&moves, TAKE_FD(fs->workspace.job_fd), plan->cwd);
-                /* The stage runs on; only its name in the job's root goes. */
-                moves_add(&moves, -EBADF, STAGE_TARGET);
                 r = mount_move_into(proc_fd, moves.items, moves.n, e);
         }
         for (size_t i = 0; i < moves.n; i++)
@@ -395,7 +392,7 @@ int jobfs_facts(const JobFs *fs, int proc_fd, Outcome *o)
                 _cleanup_close_ int fd = -EBADF;
 
                 /* What the workspace itself covers is not to be seen. */
-                if (!fs->wanted[kind] || streq(scratch_target(fs, kind), fs->plan->cwd))
+                if ((kind == SCRATCH_OTHER && !fs->has_other) || streq(scratch_target(fs, kind), fs->plan->cwd))
                         continue;
                 fd = openat(fs->layer_fd, scratch_name(kind), O_PATH | O_DIRECTORY | O_CLOEXEC);
                 r = add_place_fact(o, proc_fd, scratch_target(fs, kind), fd);
@@ -410,7 +407,7 @@ static int walk_all(JobFs *fs, TreeWalk *walk, Error *e)
         for (ScratchKind kind = 0; r == 0 && kind < _SCRATCH_MAX; kind++) {
                 _cleanup_close_ int fd = -EBADF;
 
-                if (!fs->wanted[kind])
+                if (kind == SCRATCH_OTHER && !fs->has_other)
                         continue;
                 fd = openat(fs->layer_fd, scratch_name(kind), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 if (fd < 0)
@@ -435,7 +432,7 @@ static int open_expected(const JobFs *fs, const char *path, const char **ret_bel
                 return fcntl(fs->workspace.merged_fd, F_DUPFD_CLOEXEC, 0);
         }
         kind = scratch_of(path);
-        if (kind == SCRATCH_OTHER || !fs->wanted[kind])
+        if (kind == SCRATCH_OTHER)
                 return -EBADF;
         *ret_below = path_below(path, scratch_table[kind].target);
         return openat(fs->layer_fd, scratch_name(kind), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

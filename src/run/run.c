@@ -342,7 +342,7 @@ static int connect_host(Run *run)
                                        : fail(run, "bus_unavailable", "start it: systemctl start dbus.socket", &e);
         run->outcome->host.systemd = strdup(manager_version(run->manager));
         if (manager_version_number(run->manager) < MANAGER_VERSION_MIN) {
-                error_set(&e, -EOPNOTSUPP, "systemd %s is too old: ExitType=cgroup and more came with %u",
+                error_set(&e, -EOPNOTSUPP, "systemd %s is too old: ExitType=cgroup and more came with %d",
                                 manager_version(run->manager), MANAGER_VERSION_MIN);
                 return fail(run, "systemd_too_old", "upgrade systemd", &e);
         }

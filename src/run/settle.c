@@ -76,7 +76,8 @@ static void record_status(Run *run, const ServiceStatus *status)
 static void on_status(void *userdata, int r, const ServiceStatus *status)
 {
         Run *run = userdata;
-        uint64_t delay = MIN(STATUS_DELAY << MIN(run->status_tries, 10u), STATUS_DELAY_MAX);
+        unsigned doubled = MIN(run->status_tries, 10u);
+        uint64_t delay = MIN(STATUS_DELAY << doubled, STATUS_DELAY_MAX);
 
         if (run->status_known || run->state >= RUN_STOPPING)
                 return;

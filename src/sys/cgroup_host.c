@@ -40,6 +40,11 @@ int cgroup_host(unsigned *ret_controllers, Error *e)
         /* It prints to standard error by itself; what matters is in our own sentence. */
         cgroup_set_default_logger(-1);
         r = cgroup_init();
+        if (r == ECGROUPNOTMOUNTED) {
+                /* What it says of a unified hierarchy without any controller. */
+                *ret_controllers = 0;
+                return 0;
+        }
         if (r != 0)
                 return error_set(e, -EOPNOTSUPP, "libcgroup finds no control groups: %s", cgroup_strerror(r));
         for (size_t i = 0; i < ELEMENTSOF(controllers); i++) {
