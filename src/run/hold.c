@@ -16,7 +16,6 @@
 
 #define JOB_UMASK      0022u
 #define CPU_POLL_USEC  (100 * USEC_PER_MSEC)
-#define CPU_SLACK_USEC (300 * USEC_PER_MSEC)
 
 /* A fact that must hold because the plan asked systemd for the property behind it; NULL: always. */
 static const struct {
@@ -175,9 +174,6 @@ static int on_cpu_poll(_unused_ sd_event_source *source, _unused_ uint64_t usec,
         uint64_t limit = run->plan->limits.value[LIMIT_CPU_TIME];
         uint64_t used = cgroup_value(run->slice_fd, "cpu.stat", "usage_usec");
 
-        /* Whole seconds are the kernel's to enforce first: its SIGXCPU names the cause in the process. */
-        if (limit % USEC_PER_SEC == 0)
-                limit += CPU_SLACK_USEC;
         if (used != UNKNOWN && run->base.cpu_usec != UNKNOWN && used - run->base.cpu_usec > limit) {
                 run->outcome->events.cpu_time_exceeded = 1;
                 return run_kill(run);

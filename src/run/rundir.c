@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include "core/plan.h"
@@ -87,10 +88,25 @@ RunDir *rundir_abandon(RunDir *dir)
         return NULL;
 }
 
+/* In a mount namespace of our own; nobody else sees what is mounted there. */
+static void unmount_all(const char *run_id)
+{
+        static const char *const names[] = { "merged", "lower", "layer" };
+
+        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+                char path[RUN_ID_MAX + 32];
+
+                (void) snprintf(path, sizeof(path), RUNTIME_DIR "/%s/%s", run_id, names[i]);
+                (void) umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
+        }
+}
+
 RunDir *rundir_free(RunDir *dir)
 {
-        if (dir && dir->lock_fd >= 0)
+        if (dir && dir->lock_fd >= 0) {
+                unmount_all(dir->run_id);
                 (void) remove_run(dir->parent_fd, dir->run_id);
+        }
         return rundir_abandon(dir);
 }
 

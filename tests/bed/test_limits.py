@@ -169,7 +169,7 @@ def test_cpu_rate():
 @test("smoke")
 def test_file_size():
     """A file over the limit: SIGXFSZ, named file_size."""
-    run = fails(job(["dd", "if=/dev/zero", "of=big", "bs=64k", "count=64"],
+    run = fails(job(sh("exec dd if=/dev/zero of=big bs=64k count=64"),
                     limits={"file_size": "1M"}))
     only_hits(run, "file_size")
     eq([signal_of(run), run["exit_code"]], [25, None], "outcome")
