@@ -9,7 +9,8 @@
 #include "core/property.h"
 #include "core/reason.h"
 
-#define RUN_ID_MAX 33 /* 32 lower-case hex digits and a NUL */
+#define RUN_ID_MAX   33 /* 32 lower-case hex digits and a NUL */
+#define STAGE_TARGET "/run/qscope-stage" /* where the stage is in the job's root until the gate opens */
 
 /* Facts of the caller and the host that a plan depends on. */
 typedef struct PlanContext {
@@ -55,6 +56,10 @@ typedef struct Plan {
         PropertyList service_properties, slice_properties;
         ReasonList refusals; /* not empty: verdict "rejected", nothing is to be started */
 } Plan;
+
+/* Whether a directory may be a workspace, links resolved: not the system's, and below the policy's roots if it has
+ * any. 0, or -EPERM with a sentence. */
+int workspace_path_check(const Policy *policy, const char *path, Error *e);
 
 /* 0 with a plan (look at refusals); -EINVAL with a sentence when the job cannot be a plan at all; -ENOMEM. */
 int plan_make(const Job *job, const Policy *policy, const PlanContext *context, Plan **ret, Error *e);

@@ -8,7 +8,6 @@
 
 #define PLAN_FRESH_CWD    "/workspace"
 #define PLAN_SCRATCH_HOME "/home/job"
-#define PLAN_STAGE        "/run/qscope-stage" /* where the stage is bound inside the job's root */
 #define PLAN_STATE_DIR    "/var/lib/qscope"
 
 /* plan_limits.c: limits, layer, timeout_usec */

@@ -93,6 +93,20 @@ static int check_cwd(Plan *plan, const PlanContext *context)
         return plan->workspace == WORKSPACE_FRESH ? 0 : check_roots(plan);
 }
 
+int workspace_path_check(const Policy *policy, const char *path, Error *e)
+{
+        bool inside = !policy->workspace_roots;
+
+        for (size_t i = 0; i < ELEMENTSOF(system_trees); i++)
+                if (path_is_within(path, system_trees[i]))
+                        return error_set(e, -EPERM, "job.cwd leads to %s, which belongs to the system", path);
+        if (is_listed(path, system_directories, ELEMENTSOF(system_directories)))
+                return error_set(e, -EPERM, "job.cwd leads to %s, which cannot be a workspace", path);
+        for (size_t i = 0; !inside && policy->workspace_roots[i]; i++)
+                inside = path_is_within(path, policy->workspace_roots[i]);
+        return inside ? 0 : error_set(e, -EPERM, "job.cwd leads to %s, outside the policy's workspace_roots", path);
+}
+
 static int refuse_cwd_text(Plan *plan, const char *cwd, int error)
 {
         plan->cwd = strdup(PLAN_FRESH_CWD); /* so that the plan can still be shown */

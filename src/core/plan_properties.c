@@ -44,8 +44,10 @@ static int add_limits(PropertyList *list, const Limits *limits, const LimitKind 
 
                 if (value == LIMIT_UNLIMITED)
                         continue;
-                if (kinds[i] == LIMIT_CPU_TIME) /* RLIMIT_CPU counts whole seconds */
-                        value = (value + USEC_PER_SEC - 1) / USEC_PER_SEC;
+                /* RLIMIT_CPU counts whole seconds, and what systemd used in this process before the command was
+                 * executed: one more, so that it is the group's own counter that decides. */
+                if (kinds[i] == LIMIT_CPU_TIME)
+                        value = (value + USEC_PER_SEC - 1) / USEC_PER_SEC + 1;
                 if (property_add_number(list, info->property, value) < 0)
                         return -ENOMEM;
         }
@@ -121,7 +123,7 @@ static int add_binds(PropertyList *list, const Plan *plan, const PlanContext *co
         for (size_t i = 0; more && more[i]; i++)
                 if (strv_extendf(&binds, "-%s", more[i]) < 0)
                         return -ENOMEM;
-        if (strv_extendf(&binds, "%s:%s", context->stage_path, PLAN_STAGE) < 0)
+        if (strv_extendf(&binds, "%s:%s", context->stage_path, STAGE_TARGET) < 0)
                 return -ENOMEM;
         return property_add_list(list, "BindReadOnlyPaths", binds, true);
 }

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What the verbs share. One verb a file; each takes its own arguments (argv[0] is the verb) and returns the exit
+ * status. */
+
+#include "base/error.h"
+
+#define EXIT_USAGE 2
+#define EXIT_HOST  4
+
+int cli_run(int argc, char **argv);
+int cli_clean(int argc, char **argv);
+
+/* "qscope: SENTENCE" on standard error; returns status. */
+int cli_fail(int status, const Error *e);
+int cli_usage(const char *verb, const char *format, ...) _printf_(2, 3);

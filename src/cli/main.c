@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/cli.h"
+
+#include <fcntl.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdarg.h>
+
+typedef struct Verb {
+        const char *name, *what;
+        int (*call)(int argc, char **argv);
+} Verb;
+
+static const Verb verbs[] = {
+        { "run", "run one command under a policy and write a receipt", cli_run },
+        { "clean", "remove what dead runs left behind", cli_clean },
+};
+
+static void print_help(FILE *f)
+{
+        (void) fputs("qscope runs a command that nobody trusts in a transient systemd unit of its own and writes a\n"
+                     "receipt: what it printed, used, changed and left behind, and whether that was agreed.\n\n"
+                     "Usage: qscope VERB [OPTIONS] ...\n\n",
+                        f);
+        for (size_t i = 0; i < ELEMENTSOF(verbs); i++)
+                (void) fprintf(f, "  %-8s %s\n", verbs[i].name, verbs[i].what);
+        (void) fputs("\nTry:\n"
+                     "  qscope run -- python3 -c 'print(6 * 7)'     one command, in a copy of this directory\n"
+                     "  qscope run job.json receipt.json            the same from a file\n"
+                     "  qscope run --help                           every option, exit statuses, examples\n\n"
+                     "  --help, --version\n",
+                        f);
+}
+
+int cli_fail(int status, const Error *e)
+{
+        (void) fprintf(stderr, "qscope: %s\n", e->text[0] ? e->text : "out of memory");
+        return status;
+}
+
+int cli_usage(const char *verb, const char *format, ...)
+{
+        char text[512];
+        Error e = ERROR_INIT;
+        va_list ap;
+
+        va_start(ap, format);
+        (void) vsnprintf(text, sizeof(text), format, ap);
+        va_end(ap);
+        error_set(&e, -EINVAL, "%s; see qscope%s%s --help", text, *verb ? " " : "", verb);
+        return cli_fail(EXIT_USAGE, &e);
+}
+
+/* Descriptors 0 to 2 must be open: what is opened next would otherwise become a standard stream. */
+static void open_standard_streams(void)
+{
+        int fd;
+
+        do
+                fd = open("/dev/null", O_RDWR);
+        while (fd >= 0 && fd <= STDERR_FILENO);
+        safe_close(fd);
+}
+
+int main(int argc, char **argv)
+{
+        open_standard_streams();
+        /* Of the locale only how characters are classified: numbers stay as JSON has them. */
+        (void) setlocale(LC_CTYPE, "");
+        (void) signal(SIGPIPE, SIG_IGN);
+        if (argc < 2)
+                return cli_usage("", "a verb is missing");
+        if (streq(argv[1], "--help") || streq(argv[1], "-h") || streq(argv[1], "help")) {
+                print_help(stdout);
+                return 0;
+        }
+        if (streq(argv[1], "--version")) {
+                (void) puts("qscope " QSCOPE_VERSION);
+                return 0;
+        }
+        for (size_t i = 0; i < ELEMENTSOF(verbs); i++)
+                if (streq(argv[1], verbs[i].name))
+                        return verbs[i].call(argc - 1, argv + 1);
+        return cli_usage("", "\"%s\" is not a verb", argv[1]);
+}

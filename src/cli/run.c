@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* qscope run: one job, one receipt. */
+
+#include "cli/cli.h"
+
+#include <limits.h>
+
+#include "cli/options.h"
+#include "cli/summary.h"
+#include "run/job_run.h"
+#include "run/load.h"
+#include "sys/file.h"
+
+#define STDIN_MAX MIB(64) /* of qscope's own standard input, passed on by --stdin - */
+
+/* --stdin: a path that a person typed, or what comes in here. */
+static int take_stdin(Job *job, const char *path, Error *e)
+{
+        int r;
+
+        if (!path)
+                return 0;
+        job->has_stdin = true;
+        if (!streq(path, "-")) {
+                job->stdin_input.path = realpath(path, NULL);
+                return job->stdin_input.path ? 0 : error_errno(e, -errno, "--stdin %s", path);
+        }
+        r = file_read("-", STDIN_MAX, (char **) &job->stdin_input.data, &job->stdin_input.size, e);
+        return r;
+}
+
+static int make_job(const RunArguments *a, Job **ret, Error *e)
+{
+        _cleanup_free_ char *text = NULL;
+        int r;
+
+        if (a->job_path)
+                return load_job(a->job_path, ret, e);
+        text = json_print(a->job, true);
+        if (!text)
+                return -ENOMEM;
+        r = job_parse(text, strlen(text), "command line", ret, e);
+        return r < 0 ? r : take_stdin(*ret, a->stdin_path, e);
+}
+
+/* The directory of the job file: what lies there may be its input. NULL: it came through a pipe or by hand. */
+static char *job_directory(const RunArguments *a)
+{
+        char *path, *slash;
+
+        if (!a->job_path || streq(a->job_path, "-"))
+                return NULL;
+        path = realpath(a->job_path, NULL);
+        slash = path ? strrchr(path, '/') : NULL;
+        if (slash)
+                *(slash == path ? slash + 1 : slash) = '\0';
+        return path;
+}
+
+static bool wants_colour(void)
+{
+        const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
+
+        return term && !streq(term, "dumb") && !(no_colour && *no_colour);
+}
+
+static int print_result(const RunArguments *a, const JobRunResult *result)
+{
+        _cleanup_free_ char *line = NULL;
+
+        if (a->receipt_path && streq(a->receipt_path, "-"))
+                return fputs(result->text, stdout) < 0 ? -EIO : 0;
+        if (a->quiet)
+                return 0;
+        if (isatty(STDOUT_FILENO) && !a->json)
+                return summary_print(stdout, result->receipt, result->receipt_path, wants_colour());
+        line = json_print(result->summary, false);
+        return line && fputs(line, stdout) >= 0 ? 0 : -EIO;
+}
+
+int cli_run(int argc, char **argv)
+{
+        _cleanup_(run_arguments_clear) RunArguments arguments = { 0 };
+        _cleanup_(job_run_result_clear) JobRunResult result = { 0 };
+        _cleanup_(job_freep) Job *job = NULL;
+        _cleanup_free_ char *job_dir = NULL;
+        JobRunOptions options = { 0 };
+        Error e = ERROR_INIT;
+        int r;
+
+        r = run_arguments_parse(argc, argv, &arguments, &e);
+        if (r < 0)
+                return cli_usage("run", "%s", e.text);
+        if (arguments.help) {
+                run_arguments_help(stdout);
+                return 0;
+        }
+        r = make_job(&arguments, &job, &e);
+        if (r < 0)
+                return cli_fail(EXIT_USAGE, &e);
+        job_dir = job_directory(&arguments);
+        options = (JobRunOptions){
+                .policy = arguments.policy,
+                .receipt_path = arguments.receipt_path,
+                .state_dir = arguments.state_dir,
+                .job_dir = job_dir,
+                .trusted = arguments.command != NULL,
+        };
+        r = job_run(job, &options, &result, &e);
+        if (r < 0)
+                return cli_fail(EXIT_USAGE, &e);
+        if (result.error.text[0])
+                (void) cli_fail(0, &result.error);
+        r = print_result(&arguments, &result);
+        if (r < 0 || fflush(stdout) != 0) {
+                error_errno(&e, r < 0 ? r : -errno, "standard output");
+                (void) cli_fail(0, &e);
+        }
+        return result.exit_status;
+}
