@@ -576,7 +576,7 @@ static void test_out_of_memory(void)
         sample_stream(&s.outcome->out, "[1,2]", 5, 2, 3);
         s.job.expect.out.json = cJSON_CreateFalse();
         s.job.expect.out.matches = (char *) "[3-9]";
-        assert(alloc_fail_each(judge_much, &s) > 10);
+        assert(alloc_fail_each(judge_much, &s) > 0);
 }
 
 int main(void)
