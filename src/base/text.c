@@ -59,7 +59,7 @@ static bool is_dangerous(const uint8_t *p, size_t length)
         if (length == 3 && p[0] == 0xe2 && p[1] == 0x81) /* invisible operators, isolates */
                 return p[2] >= 0xa0 && p[2] <= 0xaf;
         if (length == 3 && p[0] == 0xef)
-                return p[1] == 0xbb && p[2] == 0xbf; /* byte order mark */
+                return p[1] == 0xbb && p[2] == 0xbf;        /* byte order mark */
         return length == 4 && p[0] == 0xf3 && p[1] == 0xa0; /* tags */
 }
 
@@ -248,14 +248,25 @@ int strv_extendf(char ***list, const char *format, ...)
         return strv_consume(list, n < 0 ? NULL : text);
 }
 
+char **strv_new(size_t n)
+{
+        size_t room = 1;
+
+        while (room < n + 1) /* as strv_consume() would have made it */
+                room *= 2;
+        return calloc(room, sizeof(char *));
+}
+
 char **strv_copy(char *const *list)
 {
-        _cleanup_strv_ char **copy = calloc(1, sizeof(char *));
+        size_t n = strv_length(list);
+        _cleanup_strv_ char **copy = strv_new(n);
 
         if (!copy)
                 return NULL;
-        for (size_t i = 0; list && list[i]; i++) {
-                if (strv_extend(&copy, list[i]) < 0)
+        for (size_t i = 0; i < n; i++) {
+                copy[i] = strdup(list[i]);
+                if (!copy[i])
                         return NULL;
         }
         return TAKE_PTR(copy);
