@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/assertion.h"
 
-#include "alloc.h"
 #include "sample.h"
+#include "test.h"
 
 /* Judges; returns the only message under code, "" when everything holds. */
 static const char *judge_one(const Sample *s, const char *code)
@@ -10,12 +10,12 @@ static const char *judge_one(const Sample *s, const char *code)
         static char message[1200];
         ReasonList reasons = {0};
 
-        assert(assertions_judge(&s->job.expect, s->outcome, &reasons) == 0);
-        assert(reasons.n <= 1);
+        CHECK(assertions_judge(&s->job.expect, s->outcome, &reasons) == 0);
+        CHECK(reasons.n <= 1);
         *message = '\0';
         if (reasons.n == 1) {
-                assert(streq(reasons.items[0].code, code));
-                assert(strlen(reasons.items[0].message) < sizeof(message));
+                CHECK(streq(reasons.items[0].code, code));
+                CHECK(strlen(reasons.items[0].message) < sizeof(message));
                 strcpy(message, reasons.items[0].message);
         }
         reason_list_clear(&reasons);
@@ -26,10 +26,10 @@ static void assert_says(const char *message, const char *part)
 {
         if (!strstr(message, part))
                 fprintf(stderr, "\"%s\" does not say \"%s\"\n", message, part);
-        assert(*part ? strstr(message, part) != NULL : *message == '\0');
+        CHECK(*part ? strstr(message, part) != NULL : *message == '\0');
 }
 
-static void test_streams(void)
+TEST(streams)
 {
         static const struct {
                 const char *output;
@@ -78,7 +78,7 @@ static void test_streams(void)
         }
 }
 
-static void test_json(void)
+TEST(json)
 {
         static const struct {
                 const char *output, *expected, *says;
@@ -100,13 +100,13 @@ static void test_json(void)
                 sample_init(&s);
                 sample_text(&s.outcome->out, rows[i].output);
                 s.job.expect.out.json = cJSON_Parse(rows[i].expected);
-                assert(s.job.expect.out.json);
+                CHECK(s.job.expect.out.json);
                 assert_says(judge_one(&s, "expect_stdout"), rows[i].says);
         }
 }
 
 /* Output of which only the ends are kept: what needs all of it does not hold, what has the digest can. */
-static void test_output_not_kept(void)
+TEST(output_not_kept)
 {
         _sample_ Sample s;
         char zeros[1001];
@@ -133,7 +133,7 @@ static void test_output_not_kept(void)
         assert_says(judge_one(&s, "expect_stdout"), "");
 }
 
-static void test_head_and_tail_are_one(void)
+TEST(head_and_tail_are_one)
 {
         _sample_ Sample s;
 
@@ -143,7 +143,7 @@ static void test_head_and_tail_are_one(void)
         assert_says(judge_one(&s, "expect_stdout"), "");
 }
 
-static void test_output_never_read(void)
+TEST(output_never_read)
 {
         _sample_ Sample s;
 
@@ -160,7 +160,7 @@ static void test_output_never_read(void)
 
 #define SUM "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
 
-static void test_files(void)
+TEST(files)
 {
         static const struct {
                 ExpectFile expect;
@@ -204,7 +204,7 @@ static void test_files(void)
         }
 }
 
-static void test_duration(void)
+TEST(duration)
 {
         _sample_ Sample s;
 
@@ -217,14 +217,4 @@ static void test_duration(void)
         assert_says(judge_one(&s, "expect_duration"), "is not known");
 }
 
-int main(void)
-{
-        test_streams();
-        test_json();
-        test_output_not_kept();
-        test_head_and_tail_are_one();
-        test_output_never_read();
-        test_files();
-        test_duration();
-        return 0;
-}
+TEST_MAIN

@@ -4,6 +4,8 @@
 #include <elf.h>
 #include <sys/stat.h>
 
+#include "test.h"
+
 #define FILE_755 (S_IFREG | 0755)
 #define FILE_644 (S_IFREG | 0644)
 
@@ -160,10 +162,10 @@ static void explain(const Case *c, const char *path, const char *machine, ExecHi
         if (c->head)
                 memcpy(record.head, c->head, c->head_size);
         exec_explain(&record, argv, path, machine, ret);
-        assert(utf8_is_valid(ret->hint, strlen(ret->hint)));
+        CHECK(utf8_is_valid(ret->hint, strlen(ret->hint)));
 }
 
-static void test_table(void)
+TEST(table)
 {
         bool seen[_EXEC_KIND_MAX] = {false};
 
@@ -175,16 +177,16 @@ static void test_table(void)
                 if (hint.kind != c->kind || hint.exit_code != c->exit_code || !strstr(hint.hint, c->says))
                         fprintf(stderr, "%s: %s, %d, %s\n", c->name, exec_kind_names[hint.kind],
                                         hint.exit_code, hint.hint);
-                assert(hint.kind == c->kind);
-                assert(hint.exit_code == c->exit_code);
-                assert(strstr(hint.hint, c->says));
+                CHECK(hint.kind == c->kind);
+                CHECK(hint.exit_code == c->exit_code);
+                CHECK(strstr(hint.hint, c->says));
                 seen[hint.kind] = true;
         }
         for (size_t i = 0; i < _EXEC_KIND_MAX; i++)
-                assert(seen[i] && exec_kind_names[i]);
+                CHECK(seen[i] && exec_kind_names[i]);
 }
 
-static void test_facts_that_are_missing(void)
+TEST(facts_that_are_missing)
 {
         const Case no_path = {"", ENOENT, "exec", "jq", NULL, 0, NO_HEAD, 0, 0, NULL};
         const Case elf = {"", ENOEXEC, "exec", "./a", "./a", FILE_755,
@@ -192,34 +194,34 @@ static void test_facts_that_are_missing(void)
         ExecHint hint;
 
         explain(&no_path, NULL, NULL, &hint);
-        assert(hint.kind == EXEC_NOT_FOUND && strstr(hint.hint, "no PATH to search"));
+        CHECK(hint.kind == EXEC_NOT_FOUND && strstr(hint.hint, "no PATH to search"));
         explain(&no_path, "", NULL, &hint);
-        assert(strstr(hint.hint, "no PATH to search"));
+        CHECK(strstr(hint.hint, "no PATH to search"));
         explain(&elf, NULL, NULL, &hint); /* without the host's machine nothing can be called foreign */
-        assert(hint.kind == EXEC_NOT_EXECUTABLE);
+        CHECK(hint.kind == EXEC_NOT_EXECUTABLE);
         explain(&elf, NULL, "aarch64", &hint);
-        assert(hint.kind == EXEC_NOT_EXECUTABLE && strstr(hint.hint, "damaged"));
+        CHECK(hint.kind == EXEC_NOT_EXECUTABLE && strstr(hint.hint, "damaged"));
 }
 
-static void test_long_arguments(void)
+TEST(long_arguments)
 {
         ExecRecord record = {.error = E2BIG, .step = (char *) "exec"};
         _cleanup_free_ char *longer = malloc(131073);
         char *argv[] = {(char *) "printf", (char *) "%s", longer, NULL};
         ExecHint hint;
 
-        assert(longer);
+        CHECK(longer);
         memset(longer, 'a', 131072);
         longer[131072] = '\0';
         exec_explain(&record, argv, NULL, NULL, &hint);
-        assert(hint.kind == EXEC_BAD_ARGS && hint.exit_code == 126);
-        assert(strstr(hint.hint, "argv[2] has 131072 bytes"));
+        CHECK(hint.kind == EXEC_BAD_ARGS && hint.exit_code == 126);
+        CHECK(strstr(hint.hint, "argv[2] has 131072 bytes"));
         longer[131071] = '\0'; /* the longest that Linux takes */
         exec_explain(&record, argv, NULL, NULL, &hint);
-        assert(!strstr(hint.hint, "argv[2]") && strstr(hint.hint, "together"));
+        CHECK(!strstr(hint.hint, "argv[2]") && strstr(hint.hint, "together"));
 }
 
-static void test_long_shebang(void)
+TEST(long_shebang)
 {
         char head[EXEC_HEAD_MAX];
         Case c = {"", ENOEXEC, "exec", "./a", "./a", FILE_755, head, sizeof(head), 0, 0, NULL};
@@ -228,10 +230,10 @@ static void test_long_shebang(void)
         memset(head, 'x', sizeof(head));
         memcpy(head, "#!/", 3);
         explain(&c, NULL, NULL, &hint);
-        assert(hint.kind == EXEC_BAD_INTERPRETER && strstr(hint.hint, "longer than the 255 bytes"));
+        CHECK(hint.kind == EXEC_BAD_INTERPRETER && strstr(hint.hint, "longer than the 255 bytes"));
 }
 
-static void test_nothing_unescaped(void)
+TEST(nothing_unescaped)
 {
         const Case names[] = {
                         {"", ENOENT, "exec", "\033[2J\xff\n", NULL, 0, NO_HEAD, 0, 0, NULL},
@@ -247,32 +249,23 @@ static void test_nothing_unescaped(void)
         for (size_t i = 0; i < ELEMENTSOF(names); i++) {
                 explain(&names[i], "/bin/\033[0m", "x86_64", &hint);
                 for (const char *p = hint.hint; *p; p++)
-                        assert((unsigned char) *p >= 0x20 && *p != 0x7f);
-                assert(strstr(hint.hint, "\\x"));
+                        CHECK((unsigned char) *p >= 0x20 && *p != 0x7f);
+                CHECK(strstr(hint.hint, "\\x"));
         }
         memset(huge, 0xff, sizeof(huge) - 1);
         huge[sizeof(huge) - 1] = '\0';
         explain(&long_name, "/bin", NULL, &hint);
-        assert(strlen(hint.hint) < sizeof(hint.hint) && strstr(hint.hint, "...") &&
+        CHECK(strlen(hint.hint) < sizeof(hint.hint) && strstr(hint.hint, "...") &&
                         strstr(hint.hint, "not on PATH"));
 }
 
-static void test_errno_names(void)
+TEST(errno_names)
 {
-        assert(streq(errno_name(ENOENT), "ENOENT"));
-        assert(streq(errno_name(ENOEXEC), "ENOEXEC"));
-        assert(!errno_name(0));
-        assert(!errno_name(-1));
-        assert(!errno_name(100000));
+        CHECK(streq(errno_name(ENOENT), "ENOENT"));
+        CHECK(streq(errno_name(ENOEXEC), "ENOEXEC"));
+        CHECK(!errno_name(0));
+        CHECK(!errno_name(-1));
+        CHECK(!errno_name(100000));
 }
 
-int main(void)
-{
-        test_table();
-        test_facts_that_are_missing();
-        test_long_arguments();
-        test_long_shebang();
-        test_nothing_unescaped();
-        test_errno_names();
-        return 0;
-}
+TEST_MAIN

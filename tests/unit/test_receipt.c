@@ -5,16 +5,9 @@
 #include <sys/stat.h>
 
 #include "alloc.h"
+#include "files.h"
 #include "sample.h"
-
-/* The tests are started in the source tree, or told where it is. */
-static const char *golden_path(const char *name, char *buffer, size_t size)
-{
-        const char *root = getenv("QSCOPE_SOURCE_ROOT");
-
-        (void) snprintf(buffer, size, "%s/tests/golden/receipt/%s.json", root ? root : ".", name);
-        return buffer;
-}
+#include "test.h"
 
 /* The receipt as it would be read from disk: printed, found valid, parsed again. */
 static cJSON *read_back(const Sample *s, char **ret_text)
@@ -25,12 +18,12 @@ static cJSON *read_back(const Sample *s, char **ret_text)
         cJSON *parsed = NULL;
         Error e = ERROR_INIT;
 
-        assert(receipt);
+        CHECK(receipt);
         text = json_print(receipt, true);
-        assert(text);
+        CHECK(text);
         if (json_parse(text, strlen(text), JSON_STRICT, "receipt", &parsed, &e) < 0)
                 fprintf(stderr, "%s\n%s", e.text, text);
-        assert(parsed);
+        CHECK(parsed);
         if (ret_text)
                 *ret_text = TAKE_PTR(text);
         return parsed;
@@ -40,13 +33,13 @@ static const cJSON *at(const cJSON *item, const char *path)
 {
         char copy[128], *saved = NULL;
 
-        assert(strlen(path) < sizeof(copy));
+        CHECK(strlen(path) < sizeof(copy));
         strcpy(copy, path);
         for (char *key = strtok_r(copy, ".", &saved); key; key = strtok_r(NULL, ".", &saved)) {
                 item = cJSON_IsArray(item) ? cJSON_GetArrayItem(item, atoi(key)) : json_get(item, key);
                 if (!item)
                         fprintf(stderr, "%s: no %s\n", path, key);
-                assert(item);
+                CHECK(item);
         }
         return item;
 }
@@ -57,17 +50,17 @@ static void assert_text(const cJSON *receipt, const char *path, const char *expe
 
         if (!text || !streq(text, expected))
                 fprintf(stderr, "%s: \"%s\" instead of \"%s\"\n", path, text ? text : "(no text)", expected);
-        assert(text && streq(text, expected));
+        CHECK(text && streq(text, expected));
 }
 
 static void assert_number(const cJSON *receipt, const char *path, double expected)
 {
         const cJSON *item = at(receipt, path);
 
-        assert(cJSON_IsNumber(item));
+        CHECK(cJSON_IsNumber(item));
         if (item->valuedouble < expected || item->valuedouble > expected)
                 fprintf(stderr, "%s: %g instead of %g\n", path, item->valuedouble, expected);
-        assert(!(item->valuedouble < expected) && !(item->valuedouble > expected));
+        CHECK(!(item->valuedouble < expected) && !(item->valuedouble > expected));
 }
 
 static bool is_null(const cJSON *receipt, const char *path)
@@ -77,33 +70,23 @@ static bool is_null(const cJSON *receipt, const char *path)
 
 static void compare_golden(const char *name, const Sample *s)
 {
-        char path[4096], golden[65536];
-        _cleanup_free_ char *text = NULL;
+        char file[64];
+        _cleanup_free_ char *text = NULL, *golden = NULL;
+        const char *path;
         size_t size;
-        FILE *f;
 
+        (void) snprintf(file, sizeof(file), "golden/receipt/%s.json", name);
+        path = test_path(file);
         cJSON_Delete(read_back(s, &text));
-        golden_path(name, path, sizeof(path));
-        if (getenv("QSCOPE_UPDATE_GOLDEN")) {
-                f = fopen(path, "we");
-                assert(f);
-                assert(fputs(text, f) >= 0);
-                assert(fclose(f) == 0);
-                return;
-        }
-        f = fopen(path, "re");
-        if (!f)
-                fprintf(stderr, "%s: %m (QSCOPE_SOURCE_ROOT names the source tree)\n", path);
-        assert(f);
-        size = fread(golden, 1, sizeof(golden) - 1, f);
-        assert(size < sizeof(golden) - 1 && fclose(f) == 0);
-        golden[size] = '\0';
-        if (!streq(golden, text))
+        if (getenv("QSCOPE_UPDATE_GOLDEN"))
+                CHECK_EQ(write_test_file(path, text), 0);
+        golden = read_test_file(path, &size);
+        if (!streq_ptr(golden, text))
                 fprintf(stderr, "%s differs (QSCOPE_UPDATE_GOLDEN=1 writes it anew):\n%s", path, text);
-        assert(streq(golden, text));
+        CHECK(streq_ptr(golden, text));
 }
 
-static void test_golden_pass(void)
+TEST(golden_pass)
 {
         _sample_ Sample s;
         FileChange *link;
@@ -119,9 +102,9 @@ static void test_golden_pass(void)
         link->scratch = true;
         link->after.target = strdup("\xff/etc");
         strcpy(s.outcome->changes.sha256, "cc");
-        assert(outcome_add_fact(s.outcome, "seccomp", true, "2", "2") == 0);
-        assert(outcome_add_fact(s.outcome, "namespace.net", true, "not the host's", "net:[4026532301]") == 0);
-        assert(outcome_blind_spot(s.outcome, "open_files: system calls were not traced") == 0);
+        CHECK(outcome_add_fact(s.outcome, "seccomp", true, "2", "2") == 0);
+        CHECK(outcome_add_fact(s.outcome, "namespace.net", true, "not the host's", "net:[4026532301]") == 0);
+        CHECK(outcome_blind_spot(s.outcome, "open_files: system calls were not traced") == 0);
         s.outcome->invocation_id = strdup("ffeeddccbbaa99887766554433221100");
         s.outcome->layer = strdup("tmpfs");
         s.outcome->workspace_method = strdup("overlay, id-mapped");
@@ -133,7 +116,7 @@ static void test_golden_pass(void)
         compare_golden("pass", &s);
 }
 
-static void test_golden_not_found(void)
+TEST(golden_not_found)
 {
         _sample_ Sample s;
 
@@ -143,7 +126,7 @@ static void test_golden_not_found(void)
         compare_golden("not-found", &s);
 }
 
-static void test_golden_many_causes(void)
+TEST(golden_many_causes)
 {
         _sample_ Sample s;
 
@@ -161,35 +144,35 @@ static void test_golden_many_causes(void)
         compare_golden("many-causes", &s);
 }
 
-static void test_golden_rejected(void)
+TEST(golden_rejected)
 {
         _sample_ Sample s;
 
         sample_init(&s);
         outcome_free(s.outcome);
         s.outcome = outcome_new();
-        assert(s.outcome);
+        CHECK(s.outcome);
         sample_argv(&s, "sudo", "reboot");
-        assert(reason_add(&s.plan.refusals, "denied_argv0", "argv[0] is sudo, which policy default denies") ==
+        CHECK(reason_add(&s.plan.refusals, "denied_argv0", "argv[0] is sudo, which policy default denies") ==
                         0);
         compare_golden("rejected", &s);
 }
 
-static void test_golden_host_error(void)
+TEST(golden_host_error)
 {
         _sample_ Sample s;
 
         sample_init(&s);
         outcome_free(s.outcome);
         s.outcome = outcome_new();
-        assert(s.outcome);
+        CHECK(s.outcome);
         s.outcome->started_realtime_usec = UINT64_C(1756886400000003);
         outcome_host_error(s.outcome, "start_refused", "Unmask the unit.", "the manager refused: %s",
                         "Unit is masked.");
         compare_golden("host-error", &s);
 }
 
-static void test_seed_keys_come_first_and_in_order(void)
+TEST(seed_keys_come_first_and_in_order)
 {
         static const char *const keys[] = {
                         "schema",
@@ -244,23 +227,23 @@ static void test_seed_keys_come_first_and_in_order(void)
         receipt = read_back(&s, NULL);
         item = receipt->child;
         for (; i < ELEMENTSOF(keys); i++, item = item->next)
-                assert(streq(item->string, keys[i]));
+                CHECK(streq(item->string, keys[i]));
         for (i = 0; i < ELEMENTSOF(others); i++)
-                assert(json_get(receipt, others[i]));
+                CHECK(json_get(receipt, others[i]));
         assert_number(receipt, "duration_ms", 1234);
         assert_number(receipt, "timing.start", 36.5);
         assert_number(receipt, "timing.run", 1234.567);
-        assert(is_null(receipt, "timing.write"));
-        assert(is_null(receipt, "usage.io_read_bytes")); /* unknown is not 0 */
+        CHECK(is_null(receipt, "timing.write"));
+        CHECK(is_null(receipt, "usage.io_read_bytes")); /* unknown is not 0 */
         assert_text(receipt, "started_at", "2025-09-03T08:00:00.000003Z");
         assert_number(receipt, "limits.set.memory", 512 << 20);
         assert_text(receipt, "limits.set.cpu", "150%");
         assert_number(receipt, "limits.set.cpu_time_sec", 10);
-        assert(is_null(receipt, "limits.set.inodes"));
-        assert(cJSON_GetArraySize(at(receipt, "reasons")) == 0);
+        CHECK(is_null(receipt, "limits.set.inodes"));
+        CHECK(cJSON_GetArraySize(at(receipt, "reasons")) == 0);
 }
 
-static void test_no_environment_values(void)
+TEST(no_environment_values)
 {
         _sample_ Sample s;
         _cleanup_free_ char *text = NULL;
@@ -270,10 +253,10 @@ static void test_no_environment_values(void)
         receipt = read_back(&s, &text);
         assert_text(receipt, "env.2.name", "TOKEN");
         assert_text(receipt, "env.2.source", "job");
-        assert(!strstr(text, "hunter2") && !strstr(text, "/usr/bin:/bin"));
+        CHECK(!strstr(text, "hunter2") && !strstr(text, "/usr/bin:/bin"));
 }
 
-static void test_expected_exit_as_written(void)
+TEST(expected_exit_as_written)
 {
         _sample_ Sample s;
         _cleanup_(cJSON_Deletep) cJSON *receipt = NULL;
@@ -285,11 +268,11 @@ static void test_expected_exit_as_written(void)
         receipt = read_back(&s, NULL);
         assert_number(receipt, "expected_exit.1", 3);
         assert_number(receipt, "exit_code", 3);
-        assert(cJSON_IsTrue(at(receipt, "match_expected")));
+        CHECK(cJSON_IsTrue(at(receipt, "match_expected")));
         assert_text(receipt, "verdict", "pass");
 }
 
-static void test_signal_has_no_exit_code(void)
+TEST(signal_has_no_exit_code)
 {
         _sample_ Sample s;
         _cleanup_(cJSON_Deletep) cJSON *receipt = NULL;
@@ -298,9 +281,9 @@ static void test_signal_has_no_exit_code(void)
         sample_signal(&s, SIGSEGV);
         s.outcome->core_dumped = true;
         receipt = read_back(&s, NULL);
-        assert(is_null(receipt, "exit_code"));
+        CHECK(is_null(receipt, "exit_code"));
         assert_text(receipt, "signal", "SIGSEGV");
-        assert(cJSON_IsTrue(at(receipt, "core_dumped")));
+        CHECK(cJSON_IsTrue(at(receipt, "core_dumped")));
         assert_text(receipt, "exec.resolved", "/usr/bin/true");
 }
 
@@ -319,19 +302,19 @@ static void assert_stream(const char *data, size_t size, size_t head, size_t tai
         info = at(receipt, "stdout_info");
         assert_number(info, "bytes", (double) size);
         assert_text(info, "sha256", s.outcome->out.sha256);
-        assert(cJSON_IsTrue(at(info, "truncated")) == (head + tail < size));
-        assert(cJSON_IsTrue(at(info, "utf8")) == utf8);
+        CHECK(cJSON_IsTrue(at(info, "truncated")) == (head + tail < size));
+        CHECK(cJSON_IsTrue(at(info, "utf8")) == utf8);
         if (base64)
                 assert_text(info, "base64", base64);
         else
-                assert(!json_get(info, "base64"));
+                CHECK(!json_get(info, "base64"));
 }
 
 #define STREAM(literal, head, tail, ...) assert_stream(literal, STRLEN(literal), head, tail, __VA_ARGS__)
 #define BAD                              "\xef\xbf\xbd"
 #define CUT(n)                           "\n...[truncated " n " bytes]...\n"
 
-static void test_streams(void)
+TEST(streams)
 {
         STREAM("", 10, 10, "", true, NULL);
         STREAM("abc", 10, 10, "abc", true, NULL);
@@ -346,7 +329,7 @@ static void test_streams(void)
 }
 
 /* Clipping cuts bytes; a character must not become a replacement because of that. */
-static void test_clip_edges(void)
+TEST(clip_edges)
 {
         /* head and tail meet inside a character, and nothing is missing */
         STREAM("a\xe2\x82\xac"
@@ -398,7 +381,7 @@ static void test_clip_edges(void)
                         5, 1, "a" BAD BAD BAD BAD CUT("4") "f", false, "YYCAgIBm");
 }
 
-static void test_invalid_bytes_in_the_middle(void)
+TEST(invalid_bytes_in_the_middle)
 {
         /* not kept, but known: who trusts "utf8" must not */
         STREAM("ab\xff\xff"
@@ -406,7 +389,7 @@ static void test_invalid_bytes_in_the_middle(void)
                         2, 2, "ab" CUT("2") "cd", false, "YWJjZA==");
 }
 
-static void test_hostile_names(void)
+TEST(hostile_names)
 {
         _sample_ Sample s;
         _cleanup_(cJSON_Deletep) cJSON *receipt = NULL;
@@ -423,12 +406,12 @@ static void test_hostile_names(void)
         assert_text(receipt, "fs.added.0.path", "a\n\033[2J" BAD);
         assert_text(receipt, "fs.added.0.path_base64", "YQobWzJK/w==");
         assert_text(receipt, "fs.added.1.path", "\xe2\x82\xac");
-        assert(!json_get(at(receipt, "fs.added.1"), "path_base64"));
+        CHECK(!json_get(at(receipt, "fs.added.1"), "path_base64"));
         assert_text(receipt, "processes.leftover.0.comm", "x" BAD);
         assert_text(receipt, "processes.leftover.0.comm_base64", "eP4=");
 }
 
-static void test_next_steps(void)
+TEST(next_steps)
 {
         _sample_ Sample s;
         _cleanup_(cJSON_Deletep) cJSON *with = NULL, *without = NULL;
@@ -443,7 +426,7 @@ static void test_next_steps(void)
         assert_text(without, "reasons.0.next", reason_find("layer_failed")->next);
 }
 
-static void test_large_numbers(void)
+TEST(large_numbers)
 {
         _sample_ Sample s;
         _cleanup_(judgement_freep) Judgement *j = NULL;
@@ -454,12 +437,12 @@ static void test_large_numbers(void)
         s.outcome->usage.io_read_bytes = UINT64_C(18446744073709551614);
         j = sample_judge(&s);
         receipt = receipt_build(&s.plan, s.outcome, j);
-        assert(receipt);
+        CHECK(receipt);
         text = json_print(receipt, false);
-        assert(text && strstr(text, "\"io_read_bytes\":18446744073709551614"));
+        CHECK(text && strstr(text, "\"io_read_bytes\":18446744073709551614"));
 }
 
-static void test_unknown_errno(void)
+TEST(unknown_errno)
 {
         _sample_ Sample s;
         _cleanup_(cJSON_Deletep) cJSON *receipt = NULL;
@@ -470,7 +453,7 @@ static void test_unknown_errno(void)
         assert_text(receipt, "exec.error", "errno 4000"); /* never null: that would say it was executed */
 }
 
-static void test_summary(void)
+TEST(summary)
 {
         _sample_ Sample s;
         _cleanup_(judgement_freep) Judgement *j = NULL;
@@ -481,14 +464,14 @@ static void test_summary(void)
         j = sample_judge(&s);
         summary = receipt_summary(&s.plan, j, "/var/lib/qscope/receipts/sample-1.json");
         text = json_print(summary, false);
-        assert(text && streq(text, "{\"job_id\":\"sample-1\",\"run_id\":\"0123456789abcdef0123456789abcdef\","
-                                   "\"verdict\":\"pass\","
-                                   "\"match_expected\":true,\"exit_code\":0,"
-                                   "\"receipt\":\"/var/lib/qscope/receipts/sample-1.json\"}\n"));
+        CHECK(text && streq(text, "{\"job_id\":\"sample-1\",\"run_id\":\"0123456789abcdef0123456789abcdef\","
+                                  "\"verdict\":\"pass\","
+                                  "\"match_expected\":true,\"exit_code\":0,"
+                                  "\"receipt\":\"/var/lib/qscope/receipts/sample-1.json\"}\n"));
         j->exit_code = -1;
         nowhere = receipt_summary(&s.plan, j, NULL);
         other = json_print(nowhere, false);
-        assert(other && strstr(other, "\"exit_code\":null,\"receipt\":null}"));
+        CHECK(other && strstr(other, "\"exit_code\":null,\"receipt\":null}"));
 }
 
 typedef struct Attempt {
@@ -508,11 +491,11 @@ static int build(void *context)
 
         if (!text)
                 return -ENOMEM;
-        assert(streq(text, a->expected)); /* whole, or not at all */
+        CHECK(streq(text, a->expected)); /* whole, or not at all */
         return 0;
 }
 
-static void test_out_of_memory(void)
+TEST(out_of_memory)
 {
         _sample_ Sample s;
         _cleanup_(judgement_freep) Judgement *j = NULL;
@@ -530,36 +513,15 @@ static void test_out_of_memory(void)
         sample_change(&s, CHANGE_CHANGED, "/srv/work/\xff", FILE_REGULAR);
         sample_change(&s, CHANGE_ADDED, "/srv/work/link", FILE_SYMLINK)->after.target = strdup("\xfe");
         sample_leftover(&s, 3, "\xfd");
-        assert(outcome_add_fact(s.outcome, "seccomp", true, "2", "2") == 0);
+        CHECK(outcome_add_fact(s.outcome, "seccomp", true, "2", "2") == 0);
         s.outcome->events.oom_kill = 1;
         s.job.meta = cJSON_Parse("{\"a\":[1]}");
         s.job.extra = cJSON_Parse("{\"x_a\":1}");
         j = sample_judge(&s);
         receipt = receipt_build(&s.plan, s.outcome, j);
         text = json_print(receipt, true);
-        assert(text);
-        assert(alloc_fail_each(build, &(Attempt){&s, j, text}) > 0);
+        CHECK(text);
+        CHECK(alloc_fail_each(build, &(Attempt){&s, j, text}) > 0);
 }
 
-int main(void)
-{
-        test_golden_pass();
-        test_golden_not_found();
-        test_golden_many_causes();
-        test_golden_rejected();
-        test_golden_host_error();
-        test_seed_keys_come_first_and_in_order();
-        test_no_environment_values();
-        test_expected_exit_as_written();
-        test_signal_has_no_exit_code();
-        test_streams();
-        test_clip_edges();
-        test_invalid_bytes_in_the_middle();
-        test_hostile_names();
-        test_next_steps();
-        test_large_numbers();
-        test_unknown_errno();
-        test_summary();
-        test_out_of_memory();
-        return 0;
-}
+TEST_MAIN

@@ -6,6 +6,7 @@
 
 #include "alloc.h"
 #include "sample.h"
+#include "test.h"
 
 static char *print_receipt(const cJSON *receipt, const char *path, bool colour)
 {
@@ -13,9 +14,9 @@ static char *print_receipt(const cJSON *receipt, const char *path, bool colour)
         size_t size = 0;
         FILE *f = open_memstream(&text, &size);
 
-        assert(f);
-        assert(summary_print(f, receipt, path, colour) == 0);
-        assert(fclose(f) == 0);
+        CHECK(f);
+        CHECK(summary_print(f, receipt, path, colour) == 0);
+        CHECK(fclose(f) == 0);
         if (getenv("QSCOPE_SHOW"))
                 fprintf(stderr, "%s\n", text);
         return text;
@@ -26,15 +27,8 @@ static char *print_sample(const Sample *s, bool colour)
         _cleanup_(judgement_freep) Judgement *j = sample_judge(s);
         _cleanup_(cJSON_Deletep) cJSON *receipt = receipt_build(&s->plan, s->outcome, j);
 
-        assert(receipt);
+        CHECK(receipt);
         return print_receipt(receipt, "/var/lib/qscope/receipts/sample-1.json", colour);
-}
-
-static void assert_says(const char *text, const char *part)
-{
-        if (!strstr(text, part))
-                fprintf(stderr, "does not say \"%s\":\n%s", part, text);
-        assert(strstr(text, part));
 }
 
 static unsigned count_lines(const char *text)
@@ -49,19 +43,19 @@ static unsigned count_lines(const char *text)
 /* Nothing that could move a cursor: only printable characters, and colours where they were asked for. */
 static void assert_harmless(const char *text, bool colour)
 {
-        assert(utf8_is_valid(text, strlen(text)));
+        CHECK(utf8_is_valid(text, strlen(text)));
         for (const char *p = text; *p; p++) {
                 if (colour && *p == '\033') {
                         p = strchr(p, 'm');
-                        assert(p);
+                        CHECK(p);
                         continue;
                 }
-                assert(*p == '\n' || (unsigned char) *p >= 0x20);
-                assert(*p != 0x7f);
+                CHECK(*p == '\n' || (unsigned char) *p >= 0x20);
+                CHECK(*p != 0x7f);
         }
 }
 
-static void test_pass(void)
+TEST(pass)
 {
         _sample_ Sample s;
         _cleanup_free_ char *text = NULL;
@@ -71,23 +65,23 @@ static void test_pass(void)
         sample_text(&s.outcome->out, "one\ntwo\nthree\nfour\nfive\nsix\n");
         sample_change(&s, CHANGE_ADDED, "/srv/work/a.pyc", FILE_REGULAR);
         text = print_sample(&s, false);
-        assert(startswith(text, "PASS  sample-1\n"));
-        assert_says(text, "sh -c 'echo $HOME' ''\n");
-        assert_says(text, "exit 0\n");
-        assert_says(text, "1.23 s of 30 s, CPU 1.10 s\n");
-        assert_says(text, "12.5M peak of 512M, 3 tasks at most\n");
-        assert_says(text, "1 added, 0 changed, 0 removed\n");
-        assert_says(text, "+ a.pyc\n");
-        assert_says(text, "28B, the end of it\n");
-        assert_says(text, "| three\n");
-        assert(!strstr(text, "two"));
-        assert_says(text, "receipt   /var/lib/qscope/receipts/sample-1.json\n");
-        assert(!strstr(text, "why") && !strstr(text, "stderr"));
-        assert(count_lines(text) < 20);
+        CHECK(startswith(text, "PASS  sample-1\n"));
+        CHECK_HAS(text, "sh -c 'echo $HOME' ''\n");
+        CHECK_HAS(text, "exit 0\n");
+        CHECK_HAS(text, "1.23 s of 30 s, CPU 1.10 s\n");
+        CHECK_HAS(text, "12.5M peak of 512M, 3 tasks at most\n");
+        CHECK_HAS(text, "1 added, 0 changed, 0 removed\n");
+        CHECK_HAS(text, "+ a.pyc\n");
+        CHECK_HAS(text, "28B, the end of it\n");
+        CHECK_HAS(text, "| three\n");
+        CHECK(!strstr(text, "two"));
+        CHECK_HAS(text, "receipt   /var/lib/qscope/receipts/sample-1.json\n");
+        CHECK(!strstr(text, "why") && !strstr(text, "stderr"));
+        CHECK(count_lines(text) < 20);
         assert_harmless(text, false);
 }
 
-static void test_fail(void)
+TEST(fail)
 {
         _sample_ Sample s;
         _cleanup_free_ char *text = NULL;
@@ -100,20 +94,20 @@ static void test_fail(void)
         sample_leftover(&s, 41, "sleep");
         sample_leftover(&s, 42, "sh");
         text = print_sample(&s, false);
-        assert(startswith(text, "FAIL  sample-1\n"));
-        assert_says(text, "exit 2 (expected 0)\n");
-        assert_says(text, "memory: memory.events oom_kill 1\n");
-        assert_says(text, "cpu: cpu.stat nr_throttled 3 (slowed down, not harmed)\n");
-        assert_says(text, "2 processes: sleep (41), sh (42)\n");
-        assert_says(text, "| No such file or directory\n");
-        assert_says(text, "exit_code: exit code 2, expected 0\n");
-        assert_says(text, "killed_by_limit: memory (limit 512M)");
-        assert_says(text, reason_find("exit_code")->next);
-        assert_says(text, reason_find("killed_by_limit")->next);
-        assert(count_lines(text) <= 25);
+        CHECK(startswith(text, "FAIL  sample-1\n"));
+        CHECK_HAS(text, "exit 2 (expected 0)\n");
+        CHECK_HAS(text, "memory: memory.events oom_kill 1\n");
+        CHECK_HAS(text, "cpu: cpu.stat nr_throttled 3 (slowed down, not harmed)\n");
+        CHECK_HAS(text, "2 processes: sleep (41), sh (42)\n");
+        CHECK_HAS(text, "| No such file or directory\n");
+        CHECK_HAS(text, "exit_code: exit code 2, expected 0\n");
+        CHECK_HAS(text, "killed_by_limit: memory (limit 512M)");
+        CHECK_HAS(text, reason_find("exit_code")->next);
+        CHECK_HAS(text, reason_find("killed_by_limit")->next);
+        CHECK(count_lines(text) <= 25);
 }
 
-static void test_other_ends(void)
+TEST(other_ends)
 {
         _sample_ Sample s;
         _cleanup_free_ char *crashed = NULL, *late = NULL, *missing = NULL;
@@ -122,19 +116,19 @@ static void test_other_ends(void)
         sample_signal(&s, SIGSEGV);
         s.outcome->core_dumped = true;
         crashed = print_sample(&s, false);
-        assert_says(crashed, "SIGSEGV, core dumped\n");
+        CHECK_HAS(crashed, "SIGSEGV, core dumped\n");
         sample_timeout(&s);
         late = print_sample(&s, false);
-        assert_says(late, "timed out\n");
+        CHECK_HAS(late, "timed out\n");
         s.outcome->timed_out = false;
         s.outcome->exit_signal = 0;
         sample_exec_error(&s, EACCES, "exec", "./run.sh", S_IFREG | 0644, NULL);
         missing = print_sample(&s, false);
-        assert_says(missing, "exit 126 (expected 0), could not execute ./run.sh\n");
-        assert_says(missing, "chmod +x");
+        CHECK_HAS(missing, "exit 126 (expected 0), could not execute ./run.sh\n");
+        CHECK_HAS(missing, "chmod +x");
 }
 
-static void test_not_started(void)
+TEST(not_started)
 {
         _sample_ Sample s;
         _cleanup_free_ char *rejected = NULL, *error = NULL;
@@ -142,20 +136,20 @@ static void test_not_started(void)
         sample_init(&s);
         outcome_free(s.outcome);
         s.outcome = outcome_new();
-        assert(s.outcome);
+        CHECK(s.outcome);
         outcome_host_error(s.outcome, "not_root", "sudo it", "qscope needs root");
         error = print_sample(&s, false);
-        assert(startswith(error, "ERROR  sample-1\n"));
-        assert_says(error, "it was not started\n");
-        assert_says(error, "not_root: qscope needs root\n");
-        assert_says(error, "sudo it\n");
-        assert(reason_add(&s.plan.refusals, "denied_argv0", "no") == 0);
+        CHECK(startswith(error, "ERROR  sample-1\n"));
+        CHECK_HAS(error, "it was not started\n");
+        CHECK_HAS(error, "not_root: qscope needs root\n");
+        CHECK_HAS(error, "sudo it\n");
+        CHECK(reason_add(&s.plan.refusals, "denied_argv0", "no") == 0);
         rejected = print_sample(&s, false);
-        assert(startswith(rejected, "REJECTED  sample-1\n"));
-        assert(count_lines(rejected) < 8);
+        CHECK(startswith(rejected, "REJECTED  sample-1\n"));
+        CHECK(count_lines(rejected) < 8);
 }
 
-static void test_many_changes(void)
+TEST(many_changes)
 {
         _sample_ Sample s;
         _cleanup_free_ char *text = NULL;
@@ -168,12 +162,12 @@ static void test_many_changes(void)
         }
         s.outcome->changes.total[CHANGE_ADDED] = 1000; /* more than are listed */
         text = print_sample(&s, false);
-        assert_says(text, "1000 added, 20 changed, 0 removed\n");
-        assert_says(text, "and 1015 more\n");
-        assert(count_lines(text) < 20);
+        CHECK_HAS(text, "1000 added, 20 changed, 0 removed\n");
+        CHECK_HAS(text, "and 1015 more\n");
+        CHECK(count_lines(text) < 20);
 }
 
-static void test_nothing_unescaped(void)
+TEST(nothing_unescaped)
 {
         static const char evil[] = "\033]0;owned\007\033[2J\x9b"
                                    "31m\r\n\xe2\x80\xae\xff";
@@ -196,22 +190,22 @@ static void test_nothing_unescaped(void)
         assert_harmless(plain, false);
         coloured = print_sample(&s, true);
         assert_harmless(coloured, true);
-        assert_says(plain, "\\x1b[2J");
-        assert_says(plain, "\\xe2\\x80\\xae");
+        CHECK_HAS(plain, "\\x1b[2J");
+        CHECK_HAS(plain, "\\xe2\\x80\\xae");
 }
 
-static void test_colour(void)
+TEST(colour)
 {
         _sample_ Sample s;
         _cleanup_free_ char *text = NULL;
 
         sample_init(&s);
         text = print_sample(&s, true);
-        assert(startswith(text, "\033[1;32mPASS\033[0m  sample-1\n"));
+        CHECK(startswith(text, "\033[1;32mPASS\033[0m  sample-1\n"));
 }
 
 /* An old receipt, one of another tool, one that somebody edited. */
-static void test_tolerates_anything(void)
+TEST(tolerates_anything)
 {
         static const char *const receipts[] = {
                         "{}",
@@ -235,14 +229,14 @@ static void test_tolerates_anything(void)
                 _cleanup_(cJSON_Deletep) cJSON *receipt = cJSON_Parse(receipts[i]);
                 _cleanup_free_ char *text = NULL;
 
-                assert(receipt);
+                CHECK(receipt);
                 text = print_receipt(receipt, NULL, false);
-                assert(count_lines(text) >= 2);
+                CHECK(count_lines(text) >= 2);
                 assert_harmless(text, false);
         }
 }
 
-static void test_seed_receipt(void)
+TEST(seed_receipt)
 {
         _cleanup_(cJSON_Deletep) cJSON *receipt =
                         cJSON_Parse("{\"job_id\":\"2026-09-03-lint-1\",\"argv\":[\"ruff\"],\"cwd\":\"/"
@@ -252,20 +246,20 @@ static void test_seed_receipt(void)
                                     "\"duration_ms\":3,\"match_expected\":false}");
         _cleanup_free_ char *text = NULL;
 
-        assert(receipt);
+        CHECK(receipt);
         text = print_receipt(receipt, NULL, false);
-        assert_says(text, "2026-09-03-lint-1");
-        assert_says(text, "exit 127 (expected 0)\n");
-        assert_says(text, "3 ms of 30 s\n");
+        CHECK_HAS(text, "2026-09-03-lint-1");
+        CHECK_HAS(text, "exit 127 (expected 0)\n");
+        CHECK_HAS(text, "3 ms of 30 s\n");
 }
 
-static void test_write_errors(void)
+TEST(write_errors)
 {
         _cleanup_(cJSON_Deletep) cJSON *receipt = cJSON_Parse("{\"verdict\":\"pass\"}");
         FILE *full = fopen("/dev/full", "we");
 
-        assert(receipt && full);
-        assert(summary_print(full, receipt, NULL, false) == -ENOSPC);
+        CHECK(receipt && full);
+        CHECK(summary_print(full, receipt, NULL, false) == -ENOSPC);
         (void) fclose(full);
 }
 
@@ -281,27 +275,13 @@ static int print_to_null(void *context)
         return r;
 }
 
-static void test_out_of_memory(void)
+TEST(out_of_memory)
 {
         _cleanup_(cJSON_Deletep) cJSON *receipt =
                         cJSON_Parse("{\"argv\":[\"a\",\"b\"],\"exit_code\":1,\"expected_exit\":[0,2]}");
 
-        assert(receipt);
-        assert(alloc_fail_each(print_to_null, receipt) > 0);
+        CHECK(receipt);
+        CHECK(alloc_fail_each(print_to_null, receipt) > 0);
 }
 
-int main(void)
-{
-        test_pass();
-        test_fail();
-        test_other_ends();
-        test_not_started();
-        test_many_changes();
-        test_nothing_unescaped();
-        test_colour();
-        test_tolerates_anything();
-        test_seed_receipt();
-        test_write_errors();
-        test_out_of_memory();
-        return 0;
-}
+TEST_MAIN

@@ -6,6 +6,7 @@
 
 #include "alloc.h"
 #include "sample.h"
+#include "test.h"
 
 #define _judgement_ _cleanup_(judgement_freep) Judgement *
 
@@ -17,11 +18,9 @@ static void assert_reasons(const Judgement *j, const char *expected)
         for (size_t i = 0; i < j->reasons.n; i++) {
                 strcat(codes, i == 0 ? "" : " ");
                 strcat(codes, j->reasons.items[i].code);
-                assert(*j->reasons.items[i].message);
+                CHECK(*j->reasons.items[i].message);
         }
-        if (!streq(codes, expected))
-                fprintf(stderr, "reasons: \"%s\" instead of \"%s\"\n", codes, expected);
-        assert(streq(codes, expected));
+        CHECK_STR(codes, expected);
 }
 
 static void assert_verdict(const Sample *s, Verdict verdict, int exit_code, bool match, const char *reasons)
@@ -29,9 +28,9 @@ static void assert_verdict(const Sample *s, Verdict verdict, int exit_code, bool
         _judgement_ j = sample_judge(s);
 
         assert_reasons(j, reasons);
-        assert(j->verdict == verdict);
-        assert(j->exit_code == exit_code);
-        assert(j->match_expected == match);
+        CHECK(j->verdict == verdict);
+        CHECK(j->exit_code == exit_code);
+        CHECK(j->match_expected == match);
 }
 
 static void assert_message(const Sample *s, const char *code, const char *part)
@@ -43,8 +42,7 @@ static void assert_message(const Sample *s, const char *code, const char *part)
                         return;
         for (size_t i = 0; i < j->reasons.n; i++)
                 fprintf(stderr, "%s: %s\n", j->reasons.items[i].code, j->reasons.items[i].message);
-        fprintf(stderr, "no reason %s says \"%s\"\n", code, part);
-        assert(false);
+        (void) test_check(false, __FILE__, __LINE__, "no reason %s says \"%s\"", code, part);
 }
 
 /* Exactly one hit of this limit, with this counter; killed as given. */
@@ -59,10 +57,10 @@ static void assert_hit(const Sample *s, LimitKind limit, const char *counter, ui
                 n++;
                 if (!streq(j->hits[i].counter, counter))
                         fprintf(stderr, "counter: %s instead of %s\n", j->hits[i].counter, counter);
-                assert(streq(j->hits[i].counter, counter));
-                assert(j->hits[i].count == count && j->hits[i].killed == killed);
+                CHECK(streq(j->hits[i].counter, counter));
+                CHECK(j->hits[i].count == count && j->hits[i].killed == killed);
         }
-        assert(n == 1);
+        CHECK(n == 1);
 }
 
 static size_t count_hits(const Sample *s)
@@ -72,7 +70,7 @@ static size_t count_hits(const Sample *s)
         return j->n_hits;
 }
 
-static void test_exit(void)
+TEST(exit)
 {
         _sample_ Sample s;
 
@@ -95,7 +93,7 @@ static void test_exit(void)
 }
 
 /* Each signal is a death by that signal and nothing else: no limit, no timeout. */
-static void test_signals(void)
+TEST(signals)
 {
         _sample_ Sample s;
         char name[FORMAT_SIGNAL_MAX];
@@ -106,7 +104,7 @@ static void test_signals(void)
                 sample_signal(&s, number);
                 assert_verdict(&s, VERDICT_FAIL, -1, false, "signal");
                 assert_message(&s, "signal", format_signal(number, name));
-                assert(count_hits(&s) == 0);
+                CHECK(count_hits(&s) == 0);
         }
         s.outcome->core_dumped = true;
         sample_signal(&s, SIGSEGV);
@@ -116,7 +114,7 @@ static void test_signals(void)
         assert_verdict(&s, VERDICT_FAIL, -1, false, "signal");
 }
 
-static void test_timeout(void)
+TEST(timeout)
 {
         _sample_ Sample s;
 
@@ -125,7 +123,7 @@ static void test_timeout(void)
         assert_verdict(&s, VERDICT_FAIL, -1, false, "timed_out");
         assert_message(&s, "timed_out", "30.00 s");
         s.outcome->usage.cpu_usec = 60 * USEC_PER_SEC; /* our own SIGKILL is no CPU limit */
-        assert(count_hits(&s) == 0);
+        CHECK(count_hits(&s) == 0);
         sample_signal(&s, SIGSEGV); /* it crashed as the time ran out */
         assert_verdict(&s, VERDICT_FAIL, -1, false, "timed_out signal");
         sample_exit(&s, 0); /* it made it, too late */
@@ -135,7 +133,7 @@ static void test_timeout(void)
         assert_verdict(&s, VERDICT_FAIL, -1, false, "timed_out");
 }
 
-static void test_exec_failures(void)
+TEST(exec_failures)
 {
         _sample_ Sample s;
 
@@ -160,7 +158,7 @@ static void test_exec_failures(void)
         assert_verdict(&s, VERDICT_FAIL, 126, false, "exec_failed");
 }
 
-static void test_memory(void)
+TEST(memory)
 {
         _sample_ Sample s;
 
@@ -175,18 +173,18 @@ static void test_memory(void)
         s.outcome->usage.cpu_usec =
                         60 * USEC_PER_SEC; /* the SIGKILL was the OOM killer's, not RLIMIT_CPU's */
         assert_verdict(&s, VERDICT_FAIL, -1, false, "signal killed_by_limit");
-        assert(count_hits(&s) == 1);
+        CHECK(count_hits(&s) == 1);
         sample_timeout(&s);
         assert_verdict(&s, VERDICT_FAIL, -1, false, "timed_out killed_by_limit");
 }
 
-static void test_swap_and_cpu_only_slow_down(void)
+TEST(swap_and_cpu_only_slow_down)
 {
         _sample_ Sample s;
 
         sample_init(&s);
         s.outcome->events.swap_max = 5;
-        assert(count_hits(&s) == 0); /* no swap allowed: that it was refused says nothing */
+        CHECK(count_hits(&s) == 0); /* no swap allowed: that it was refused says nothing */
         s.plan.limits.value[LIMIT_SWAP] = MIB(1);
         s.outcome->usage.nr_throttled = 12;
         assert_verdict(&s, VERDICT_PASS, 0, true, "");
@@ -194,7 +192,7 @@ static void test_swap_and_cpu_only_slow_down(void)
         assert_hit(&s, LIMIT_CPU, "cpu.stat nr_throttled", 12, false);
 }
 
-static void test_tasks(void)
+TEST(tasks)
 {
         _sample_ Sample s;
 
@@ -207,7 +205,7 @@ static void test_tasks(void)
         assert_message(&s, "limit_hit", "tasks (limit 64)");
 }
 
-static void test_cpu_time(void)
+TEST(cpu_time)
 {
         _sample_ Sample s;
 
@@ -226,7 +224,7 @@ static void test_cpu_time(void)
         s.outcome->usage.cpu_usec = 10000001;
         assert_hit(&s, LIMIT_CPU_TIME, "RLIMIT_CPU", 1, true);
         s.outcome->usage.cpu_usec = 9999999;
-        assert(count_hits(&s) == 0);
+        CHECK(count_hits(&s) == 0);
 
         sample_exit(&s, 128 + SIGXCPU); /* a shell whose child used up the time */
         assert_hit(&s, LIMIT_CPU_TIME, "RLIMIT_CPU", 1, true);
@@ -243,10 +241,10 @@ static void test_cpu_time(void)
         s.outcome->events.cpu_time_exceeded = 0;
         s.plan.limits.value[LIMIT_CPU_TIME] = LIMIT_UNLIMITED;
         sample_signal(&s, SIGXCPU);
-        assert(count_hits(&s) == 0);
+        CHECK(count_hits(&s) == 0);
 }
 
-static void test_file_size(void)
+TEST(file_size)
 {
         _sample_ Sample s;
 
@@ -268,7 +266,7 @@ static void test_file_size(void)
         assert_verdict(&s, VERDICT_FAIL, 0, true, "limit_hit");
 }
 
-static void test_open_files(void)
+TEST(open_files)
 {
         _sample_ Sample s;
 
@@ -278,7 +276,7 @@ static void test_open_files(void)
         assert_hit(&s, LIMIT_OPEN_FILES, "system calls EMFILE", 7, true);
 }
 
-static void test_disk_and_inodes(void)
+TEST(disk_and_inodes)
 {
         static const struct {
                 uint64_t enospc, disk_full, inodes_full;
@@ -304,7 +302,7 @@ static void test_disk_and_inodes(void)
                 s.outcome->events.enospc = rows[i].enospc;
                 s.outcome->events.disk_full = rows[i].disk_full;
                 s.outcome->events.inodes_full = rows[i].inodes_full;
-                assert(count_hits(&s) == expected);
+                CHECK(count_hits(&s) == expected);
                 if (rows[i].disk)
                         assert_hit(&s, LIMIT_DISK, rows[i].disk,
                                         rows[i].enospc == UNKNOWN ? 1 : rows[i].enospc, true);
@@ -318,7 +316,7 @@ static void test_disk_and_inodes(void)
         }
 }
 
-static void test_leftovers(void)
+TEST(leftovers)
 {
         _sample_ Sample s;
 
@@ -338,7 +336,7 @@ static void test_leftovers(void)
         assert_verdict(&s, VERDICT_FAIL, -1, false, "signal leftover_process");
 }
 
-static void test_changes(void)
+TEST(changes)
 {
         _sample_ Sample s;
 
@@ -365,7 +363,7 @@ static void test_changes(void)
         assert_verdict(&s, VERDICT_PASS, 0, true, "");
 }
 
-static void test_unexpected_are_indices(void)
+TEST(unexpected_are_indices)
 {
         _sample_ Sample s;
 
@@ -376,11 +374,11 @@ static void test_unexpected_are_indices(void)
         {
                 _judgement_ j = sample_judge(&s);
 
-                assert(j->n_unexpected == 1 && j->unexpected[0] == 1); /* a removed parent is no new one */
+                CHECK(j->n_unexpected == 1 && j->unexpected[0] == 1); /* a removed parent is no new one */
         }
 }
 
-static void test_truncated_changes(void)
+TEST(truncated_changes)
 {
         _sample_ Sample s;
 
@@ -397,7 +395,7 @@ static void test_truncated_changes(void)
         assert_verdict(&s, VERDICT_PASS, 0, true, "");
 }
 
-static void test_rejected(void)
+TEST(rejected)
 {
         static const char *const codes[] = {
                         "denied_argv0",
@@ -414,7 +412,7 @@ static void test_rejected(void)
                 _sample_ Sample s;
 
                 sample_init(&s);
-                assert(reason_add(&s.plan.refusals, codes[i], "100%% refused") == 0);
+                CHECK(reason_add(&s.plan.refusals, codes[i], "100%% refused") == 0);
                 sample_leftover(&s, 1, "x"); /* nothing was started: nothing else counts */
                 outcome_host_error(s.outcome, "internal", NULL, "x");
                 assert_verdict(&s, VERDICT_REJECTED, -1, false, codes[i]);
@@ -422,7 +420,7 @@ static void test_rejected(void)
         }
 }
 
-static void test_host_errors(void)
+TEST(host_errors)
 {
         static const char *const codes[] = {
                         "not_root",
@@ -464,13 +462,13 @@ static void test_host_errors(void)
                 {
                         _judgement_ j = sample_judge(&s);
 
-                        assert(j->verdict == VERDICT_ERROR && j->reasons.n == 2 &&
+                        CHECK(j->verdict == VERDICT_ERROR && j->reasons.n == 2 &&
                                         reason_has(&j->reasons, "killed_by_limit"));
                 }
         }
 }
 
-static void test_evidence_lost(void)
+TEST(evidence_lost)
 {
         _sample_ Sample s;
 
@@ -483,7 +481,7 @@ static void test_evidence_lost(void)
         assert_verdict(&s, VERDICT_ERROR, 1, false, "evidence_lost aborted exit_code");
 }
 
-static void test_end_not_seen(void)
+TEST(end_not_seen)
 {
         _sample_ Sample s;
 
@@ -494,7 +492,7 @@ static void test_end_not_seen(void)
         assert_verdict(&s, VERDICT_ERROR, -1, false, "internal");
 }
 
-static void test_aborted(void)
+TEST(aborted)
 {
         _sample_ Sample s;
 
@@ -508,28 +506,28 @@ static void test_aborted(void)
         {
                 _judgement_ j = sample_judge(&s);
 
-                assert(verdict_exit_status(j, s.outcome) == 130);
+                CHECK(verdict_exit_status(j, s.outcome) == 130);
                 s.outcome->abort_signal = SIGTERM;
-                assert(verdict_exit_status(j, s.outcome) == 143);
+                CHECK(verdict_exit_status(j, s.outcome) == 143);
         }
 }
 
-static void test_exit_statuses(void)
+TEST(exit_statuses)
 {
         static const int expected[_VERDICT_MAX] = {0, 1, 3, 4, 130};
         _cleanup_(outcome_freep) Outcome *o = outcome_new();
 
-        assert(o);
+        CHECK(o);
         o->abort_signal = SIGINT;
         for (Verdict v = 0; v < _VERDICT_MAX; v++) {
                 const Judgement j = {.verdict = v};
 
-                assert(verdict_exit_status(&j, o) == expected[v]);
-                assert(verdict_names[v]);
+                CHECK(verdict_exit_status(&j, o) == expected[v]);
+                CHECK(verdict_names[v]);
         }
 }
 
-static void test_many_causes(void)
+TEST(many_causes)
 {
         _sample_ Sample s;
 
@@ -548,7 +546,7 @@ static void test_many_causes(void)
         assert_verdict(&s, VERDICT_FAIL, -1, false,
                         "timed_out killed_by_limit limit_hit limit_hit leftover_process unexpected_change "
                         "expect_stdout expect_stderr expect_duration");
-        assert(count_hits(&s) == 4);
+        CHECK(count_hits(&s) == 4);
 }
 
 static int judge_much(void *context)
@@ -558,11 +556,11 @@ static int judge_much(void *context)
         int r;
 
         r = judge(&s->plan, s->outcome, &j);
-        assert(r < 0 ? !j : j->reasons.n == 7);
+        CHECK(r < 0 ? !j : j->reasons.n == 7);
         return r;
 }
 
-static void test_out_of_memory(void)
+TEST(out_of_memory)
 {
         _sample_ Sample s;
 
@@ -576,33 +574,7 @@ static void test_out_of_memory(void)
         sample_stream(&s.outcome->out, "[1,2]", 5, 2, 3);
         s.job.expect.out.json = cJSON_CreateFalse();
         s.job.expect.out.matches = (char *) "[3-9]";
-        assert(alloc_fail_each(judge_much, &s) > 0);
+        CHECK(alloc_fail_each(judge_much, &s) > 0);
 }
 
-int main(void)
-{
-        test_exit();
-        test_signals();
-        test_timeout();
-        test_exec_failures();
-        test_memory();
-        test_swap_and_cpu_only_slow_down();
-        test_tasks();
-        test_cpu_time();
-        test_file_size();
-        test_open_files();
-        test_disk_and_inodes();
-        test_leftovers();
-        test_changes();
-        test_unexpected_are_indices();
-        test_truncated_changes();
-        test_rejected();
-        test_host_errors();
-        test_evidence_lost();
-        test_end_not_seen();
-        test_aborted();
-        test_exit_statuses();
-        test_many_causes();
-        test_out_of_memory();
-        return 0;
-}
+TEST_MAIN
