@@ -106,6 +106,10 @@ static const Case cases[] = {
                 {"unknown machine", ENOEXEC, "exec", "./a", "./a", FILE_755,
                                 HEAD(ELF_HEAD(CLASS_64, "\x02", "\x99")), EXEC_WRONG_ARCHITECTURE, 126,
                                 "an unknown machine"},
+                {"big endian", ENOEXEC, "exec", "./a", "./a", FILE_755,
+                                HEAD("\x7f"
+                                     "ELF" CLASS_64 "\x02\x01\0\0\0\0\0\0\0\0\0\0\x02\0\x16"),
+                                EXEC_WRONG_ARCHITECTURE, 126, "built for s390x (64 bits)"},
                 {"object file", ENOEXEC, "exec", "./a.o", "./a.o", FILE_755,
                                 HEAD(ELF_HEAD(CLASS_64, "\x01", "\x3e")), EXEC_NOT_EXECUTABLE, 126,
                                 "link it first"},

@@ -145,6 +145,9 @@ TEST(exec_failures)
                         "not_found (ENOENT): \"ruff\" is not on PATH (searched: /usr/bin:/bin)");
         sample_expect_exit(&s, 127);
         assert_verdict(&s, VERDICT_PASS, 127, true, "");
+        s.outcome->timed_out = true; /* the deadline came while the failure was on its way */
+        assert_verdict(&s, VERDICT_FAIL, 127, false, "exec_failed timed_out");
+        s.outcome->timed_out = false;
         s.job.exits.any = true; /* any exit of the command; it had none */
         assert_verdict(&s, VERDICT_FAIL, 127, false, "exec_failed");
         s.job.exits.any = false;
@@ -370,11 +373,13 @@ TEST(unexpected_are_indices)
         sample_init(&s);
         sample_change(&s, CHANGE_ADDED, "/srv/work/ok", FILE_REGULAR);
         sample_change(&s, CHANGE_REMOVED, "/srv/work/dir", FILE_DIRECTORY);
-        sample_allow(&s, "/srv/work/ok", "/srv/work/dir/file");
+        sample_change(&s, CHANGE_CHANGED, "/srv/work/dir2", FILE_DIRECTORY)->what = CHANGED_MODE;
+        sample_allow(&s, "/srv/work/ok", "/srv/work/dir/file", "/srv/work/dir2/file");
         {
                 _judgement_ j = sample_judge(&s);
 
-                CHECK(j->n_unexpected == 1 && j->unexpected[0] == 1); /* a removed parent is no new one */
+                /* a parent that was removed or changed is no new one */
+                CHECK(j->n_unexpected == 2 && j->unexpected[0] == 1 && j->unexpected[1] == 2);
         }
 }
 
