@@ -221,8 +221,6 @@ static int watch(Run *run)
         /* The output first: what a job printed before its end is read before the end is seen. */
         for (size_t i = 0; r >= 0 && i < 2; i++)
                 r = sd_event_source_set_priority(run->output_sources[i], SD_EVENT_PRIORITY_IMPORTANT);
-        if (r >= 0)
-                r = run_timer(run, TIMER_DEADLINE, run->plan->timeout_usec, on_deadline);
         if (r >= 0 && run->plan->limits.value[LIMIT_CPU_TIME] != LIMIT_UNLIMITED)
                 r = run_timer(run, TIMER_CPU, CPU_POLL_USEC, on_cpu_poll);
         return r < 0 ? r : 0;
@@ -263,6 +261,9 @@ static int open_gate(Run *run, Error *e)
                 return error_errno(e, r, "the gate cannot be opened");
         run->outcome->released = true;
         run->state = RUN_RUNNING;
+        r = run_timer(run, TIMER_DEADLINE, run->plan->timeout_usec, on_deadline);
+        if (r < 0)
+                return error_errno(e, r, "the deadline cannot be set");
         for (size_t i = 0; i < 2; i++)
                 run->output_fds[i] = safe_close(run->output_fds[i]);
         run->stdin_fd = safe_close(run->stdin_fd);

@@ -145,6 +145,14 @@ int on_life(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t
         return 0;
 }
 
+static int stage_lost(Run *run)
+{
+        Error e = ERROR_INIT;
+
+        error_set(&e, -EPIPE, "the stage ended before it reached the gate");
+        return run_host_error(run, "stage_failed", NULL, &e);
+}
+
 static int on_gate(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata)
 {
         Run *run = userdata;
@@ -161,10 +169,15 @@ static int on_gate(_unused_ sd_event_source *source, _unused_ int fd, _unused_ u
         r = gate_receive(run->gate_fd, &message, &peer);
         if (r == 0)
                 return 0;
+        if (r == -EPIPE) {
+                /* systemd gave up, and will say why; or it thinks that all is well. */
+                run->gate_source = sd_event_source_disable_unref(run->gate_source);
+                run->gate_closed = true;
+                return run->started ? stage_lost(run) : 0;
+        }
         if (r < 0 || message.kind != GATE_READY || peer.pid <= 0 || peer.uid == 0) {
                 run->gate_source = sd_event_source_disable_unref(run->gate_source);
-                error_set(&e, -EBADMSG, r == -EPIPE ? "the stage ended before it reached the gate"
-                                                    : "the stage said something else than that it is ready");
+                error_set(&e, -EBADMSG, "the stage said something else than that it is ready");
                 return run_host_error(run, "stage_failed", NULL, &e);
         }
         run->ready = true;
@@ -206,8 +219,14 @@ static void on_started(void *userdata, int r, const Error *e)
         Run *run = userdata;
         Error copy = *e;
 
-        if (r >= 0 || run->state != RUN_STARTING || run->ready)
+        run->started = r >= 0;
+        if (run->state != RUN_STARTING || run->ready)
                 return;
+        if (r >= 0) {
+                if (run->gate_closed)
+                        (void) stage_lost(run);
+                return;
+        }
         /* Refused at once, or a start job that failed: the unit then knows at which step. */
         if (!strstr(e->text, "systemd's job for") || manager_status(run->manager, run->plan->service, on_failed_status, run) < 0)
                 (void) run_host_error(run, "start_refused", NULL, &copy);
@@ -391,19 +410,24 @@ static int prepare(Run *run)
         return 0;
 }
 
-static int add_signals(Run *run)
+static const int abort_signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+int run_block_signals(void)
 {
-        static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
         sigset_t set;
-        int r = 0;
 
         (void) sigemptyset(&set);
-        for (size_t i = 0; i < ELEMENTSOF(numbers); i++)
-                (void) sigaddset(&set, numbers[i]);
-        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-                return -errno;
-        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(numbers); i++)
-                r = sd_event_add_signal(run->event, &run->signals[i], numbers[i], on_signal, run);
+        for (size_t i = 0; i < ELEMENTSOF(abort_signals); i++)
+                (void) sigaddset(&set, abort_signals[i]);
+        return sigprocmask(SIG_BLOCK, &set, NULL) < 0 ? -errno : 0;
+}
+
+static int add_signals(Run *run)
+{
+        int r = run_block_signals();
+
+        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(abort_signals); i++)
+                r = sd_event_add_signal(run->event, &run->signals[i], abort_signals[i], on_signal, run);
         return r < 0 ? r : 0;
 }
 
