@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "run/state.h"
 #include "sys/cgroup.h"
@@ -13,6 +14,7 @@
 
 #define START_TIMEOUT (45 * USEC_PER_SEC)
 #define STOP_TIMEOUT  (30 * USEC_PER_SEC)
+#define LOOK_DELAY    (50 * USEC_PER_MSEC)
 
 void run_phase(Run *run, Phase ended)
 {
@@ -145,14 +147,6 @@ int on_life(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t
         return 0;
 }
 
-static int stage_lost(Run *run)
-{
-        Error e = ERROR_INIT;
-
-        error_set(&e, -EPIPE, "the stage ended before it reached the gate");
-        return run_host_error(run, "stage_failed", NULL, &e);
-}
-
 static int on_gate(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata)
 {
         Run *run = userdata;
@@ -169,11 +163,10 @@ static int on_gate(_unused_ sd_event_source *source, _unused_ int fd, _unused_ u
         r = gate_receive(run->gate_fd, &message, &peer);
         if (r == 0)
                 return 0;
+        /* systemd gave up, and will say why. */
         if (r == -EPIPE) {
-                /* systemd gave up, and will say why; or it thinks that all is well. */
                 run->gate_source = sd_event_source_disable_unref(run->gate_source);
-                run->gate_closed = true;
-                return run->started ? stage_lost(run) : 0;
+                return 0;
         }
         if (r < 0 || message.kind != GATE_READY || peer.pid <= 0 || peer.uid == 0) {
                 run->gate_source = sd_event_source_disable_unref(run->gate_source);
@@ -182,6 +175,7 @@ static int on_gate(_unused_ sd_event_source *source, _unused_ int fd, _unused_ u
         }
         run->ready = true;
         run_timer_off(run, TIMER_WATCHDOG);
+        run_timer_off(run, TIMER_STATUS);
         return run_release(run, peer.pid, peer.uid, peer.gid);
 }
 
@@ -196,22 +190,42 @@ static const struct {
         { 228, "SECCOMP" },  { 232, "ADDRESS_FAMILIES" }, { 233, "RUNTIME_DIRECTORY" }, { 237, "KEYRING" },
 };
 
-static void on_failed_status(void *userdata, int r, const ServiceStatus *status)
+static int on_look_again(sd_event_source *source, uint64_t usec, void *userdata);
+
+/* A step that failed counts as success like every other end of the main process, so the start job says "done" all
+ * the same; only the status tells. */
+static void on_start_status(void *userdata, int r, const ServiceStatus *status)
 {
         Run *run = userdata;
         const char *step = NULL;
         Error e = ERROR_INIT;
 
-        if (run->state != RUN_STARTING)
+        if (run->state != RUN_STARTING || run->ready)
                 return;
-        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(step_statuses); i++)
+        if (r < 0 || (status->code == 0 && streq(status->result, "success"))) {
+                (void) run_timer(run, TIMER_STATUS, LOOK_DELAY, on_look_again);
+                return;
+        }
+        for (size_t i = 0; i < ELEMENTSOF(step_statuses); i++)
                 if (status->code == CLD_EXITED && status->status == step_statuses[i].status)
                         step = step_statuses[i].name;
         if (step)
                 error_set(&e, -EIO, "systemd could not set up the sandbox: step %s failed (status %d)", step, status->status);
         else
-                error_set(&e, -EIO, "systemd could not start the unit (result \"%s\")", r >= 0 ? status->result : "unknown");
+                error_set(&e, -EIO, "the unit ended before its command could be started (result \"%s\", status %d)", status->result,
+                                status->status);
         (void) run_host_error(run, step ? "sandbox_failed" : "start_failed", "journalctl -b -u 'qscope-*' says more", &e);
+}
+
+static int on_look_again(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata)
+{
+        Run *run = userdata;
+
+        if (run->state != RUN_STARTING || run->ready)
+                return 0;
+        return manager_status(run->manager, run->plan->service, on_start_status, run) < 0
+                               ? run_timer(run, TIMER_STATUS, LOOK_DELAY, on_look_again)
+                               : 0;
 }
 
 static void on_started(void *userdata, int r, const Error *e)
@@ -219,17 +233,13 @@ static void on_started(void *userdata, int r, const Error *e)
         Run *run = userdata;
         Error copy = *e;
 
-        run->started = r >= 0;
         if (run->state != RUN_STARTING || run->ready)
                 return;
-        if (r >= 0) {
-                if (run->gate_closed)
-                        (void) stage_lost(run);
-                return;
-        }
-        /* Refused at once, or a start job that failed: the unit then knows at which step. */
-        if (!strstr(e->text, "systemd's job for") || manager_status(run->manager, run->plan->service, on_failed_status, run) < 0)
+        /* Refused at once; or a start job that ended, and then the unit knows how. */
+        if (r < 0 && !strstr(e->text, "systemd's job for"))
                 (void) run_host_error(run, "start_refused", NULL, &copy);
+        else
+                (void) run_timer(run, TIMER_STATUS, LOOK_DELAY, on_look_again);
 }
 
 static int on_start_timeout(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata)
@@ -524,6 +534,7 @@ int run_execute(const Plan *plan, const RunOptions *options, Outcome *outcome)
         int r;
 
         outcome->started_realtime_usec = now_realtime();
+        (void) umask(0022); /* whatever the caller's is: the job's root must be readable */
         raise_descriptor_limit();
         r = host_read(&outcome->host);
         if (r == 0)

@@ -180,7 +180,7 @@ def interrupted(delay, number, argv, early):
 
 
 def sweep(number):
-    early = 0.012 * host.slow()
+    early = 0.05 * host.slow()
     cases = [(delay, number, ["sleep", "30"], delay < early) for delay in delays()]
     collect(cases, interrupted)
 
