@@ -36,7 +36,7 @@ def test_privileges():
 ATTEMPTS = [
     "mount -t tmpfs none /mnt", "mount --bind /usr /mnt", "umount /tmp", "umount .",
     "unshare -r true", "unshare -m true", "unshare -n true", "nsenter -t 1 -m true",
-    "chroot / true", "mknod disk b 8 0", "mknod mem c 1 1", "pivot_root . .", "swapoff -a",
+    "chroot / true", "mknod disk b 8 0", "mknod mem c 1 1", "pivot_root . .",
     "dmesg", "insmod x.ko", "modprobe dummy", "chown root README", "kill -9 1", "kill -0 1",
     "su -c true", "ip link add d0 type dummy", "ip addr add 10.0.0.1/8 dev lo",
     "sysctl -w vm.swappiness=1",
