@@ -613,6 +613,15 @@ def test_receipt_path_is_a_directory():
     check(os.path.isdir(directory) or os.path.isdir(f"{directory}.~1~"), "the directory is gone")
 
 
+def fill_up(path):
+    filler = os.open(path, os.O_WRONLY | os.O_CREAT)
+    try:
+        while True:
+            os.write(filler, b"x" * 4096)
+    except OSError:
+        os.close(filler)
+
+
 @test()
 def test_disk_full_for_the_receipt():
     """No room for the receipt: status 4 with a sentence, and no torn file in its place."""
@@ -621,13 +630,7 @@ def test_disk_full_for_the_receipt():
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,nr_inodes=16", "tmpfs", directory],
                    check=True)
     lib.write(directory + "/earlier", "x")
-    with open(directory + "/filler", "wb") as file:
-        try:
-            while True:
-                file.write(b"x" * 4096)
-                file.flush()
-        except OSError:
-            pass
+    fill_up(directory + "/filler")
     run = lib.qscope("run", lib.write_job(["seq", "2000"]), directory + "/r.json")
     one_of(run.status, (2, 4), "exit status")
     contains(run.stderr, directory, "stderr")
