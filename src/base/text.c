@@ -59,7 +59,7 @@ static bool is_dangerous(const uint8_t *p, size_t length)
         if (length == 3 && p[0] == 0xe2 && p[1] == 0x81) /* invisible operators, isolates */
                 return p[2] >= 0xa0 && p[2] <= 0xaf;
         if (length == 3 && p[0] == 0xef)
-                return p[1] == 0xbb && p[2] == 0xbf; /* byte order mark */
+                return p[1] == 0xbb && p[2] == 0xbf;        /* byte order mark */
         return length == 4 && p[0] == 0xf3 && p[1] == 0xa0; /* tags */
 }
 
@@ -100,6 +100,30 @@ size_t text_escape(const char *data, size_t size, char *out, size_t out_size)
                 memcpy(out + used, piece, length);
                 used += length;
                 i += n;
+        }
+        out[used] = '\0';
+        return used;
+}
+
+size_t text_excerpt(const void *data, size_t size, char *out, size_t out_size)
+{
+        const uint8_t *p = data;
+        size_t used = 0, fits = 0; /* fits: up to here, the mark of a cut has room too */
+
+        assert(out_size >= 32);
+        for (size_t i = 0; i < size;) {
+                char piece[17];
+                size_t length, n = escape_one(p + i, size - i, piece, &length);
+
+                if (used + length >= out_size) {
+                        memcpy(out + fits, "...", sizeof("..."));
+                        return fits + STRLEN("...");
+                }
+                memcpy(out + used, piece, length);
+                used += length;
+                i += n;
+                if (used + STRLEN("...") < out_size)
+                        fits = used;
         }
         out[used] = '\0';
         return used;
@@ -224,14 +248,25 @@ int strv_extendf(char ***list, const char *format, ...)
         return strv_consume(list, n < 0 ? NULL : text);
 }
 
+char **strv_new(size_t n)
+{
+        size_t room = 1;
+
+        while (room < n + 1) /* as strv_consume() would have made it */
+                room *= 2;
+        return calloc(room, sizeof(char *));
+}
+
 char **strv_copy(char *const *list)
 {
-        _cleanup_strv_ char **copy = calloc(1, sizeof(char *));
+        size_t n = strv_length(list);
+        _cleanup_strv_ char **copy = strv_new(n);
 
         if (!copy)
                 return NULL;
-        for (size_t i = 0; list && list[i]; i++) {
-                if (strv_extend(&copy, list[i]) < 0)
+        for (size_t i = 0; i < n; i++) {
+                copy[i] = strdup(list[i]);
+                if (!copy[i])
                         return NULL;
         }
         return TAKE_PTR(copy);

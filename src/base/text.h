@@ -15,7 +15,10 @@ bool utf8_is_valid(const void *data, size_t size);
  * Returns the length written. */
 size_t text_escape(const char *data, size_t size, char *out, size_t out_size);
 
-/* The same, allocated, unbounded. NULL when out of memory. */
+/* The same; what does not fit is cut and marked by "..." at the end. out_size is at least 32. */
+size_t text_excerpt(const void *data, size_t size, char *out, size_t out_size);
+
+/* The same as text_escape(), allocated, unbounded. NULL when out of memory. */
 char *text_escape_alloc(const char *data, size_t size);
 
 /* Valid UTF-8 from any bytes: each byte that is not becomes U+FFFD, and NUL becomes U+FFFD too, as C strings
@@ -28,11 +31,14 @@ char *text_printf(const char *format, ...) _printf_(1, 2);
 /* --- lists of strings, ended by NULL; NULL is the empty list --- */
 size_t strv_length(char *const *list);
 bool strv_contains(char *const *list, const char *text);
+/* An empty list with room for n strings, which may then be put in by index, from 0 on. */
+char **strv_new(size_t n);
 char **strv_copy(char *const *list);
 char **strv_free(char **list);
 /* Appends a copy; 0 or -ENOMEM. */
 int strv_extend(char ***list, const char *text);
-/* Appends text itself and frees it on failure. NULL text is -ENOMEM, so a call that allocates can be passed. */
+/* Appends text itself and frees it on failure. NULL text is -ENOMEM, so a call that allocates can be passed.
+ */
 int strv_consume(char ***list, char *text);
 int strv_extendf(char ***list, const char *format, ...) _printf_(2, 3);
 DEFINE_CLEANUP(char **, strv_free)

@@ -146,7 +146,7 @@ typedef struct HostFacts {
 } HostFacts;
 
 typedef struct Outcome {
-        /* What ended the run before the command could: qscope's or the host's fault. "" : nothing did. */
+        /* What ended the run before the command could: qscope's or the host's fault. */
         const char *host_code; /* a code of the reason table, or NULL */
         char *host_message;
         char *host_remedy;
@@ -187,6 +187,11 @@ typedef struct Outcome {
         } *expected_files;
         size_t n_expected_files;
 } Outcome;
+
+#define FORMAT_SIGNAL_MAX 32
+
+/* "SIGKILL", "SIGRTMIN+3"; "SIG200" for a number without a name. Returns buffer. */
+char *format_signal(int signal, char buffer[static FORMAT_SIGNAL_MAX]);
 
 /* Everything unknown. */
 Outcome *outcome_new(void);

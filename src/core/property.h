@@ -23,9 +23,9 @@ typedef enum PropertyType {
         PROPERTY_FILTER,     /* (bas): list; a first element that starts with "~" makes it a deny list */
         PROPERTY_CAPS,       /* t: mask; list of capability names, [] is none */
         PROPERTY_NAMESPACES, /* t: mask of those permitted; true (none permitted), false (all), or a list */
-        PROPERTY_BINDS,      /* a(ssbt): list of "source[:destination]", leading "-" ignores a missing source */
-        PROPERTY_TMPFS,      /* a(ss): list of "path[:options]" */
-        PROPERTY_DEVICES,    /* a(ss): list of "path rwm" */
+        PROPERTY_BINDS,   /* a(ssbt): list of "source[:destination]", leading "-" ignores a missing source */
+        PROPERTY_TMPFS,   /* a(ss): list of "path[:options]" */
+        PROPERTY_DEVICES, /* a(ss): list of "path rwm" */
         _PROPERTY_TYPE_MAX,
 } PropertyType;
 
@@ -33,7 +33,9 @@ typedef struct PropertyInfo {
         const char *name;     /* documented: "CPUQuota" */
         const char *bus_name; /* where it differs: "CPUQuotaPerSecUSec"; else NULL */
         PropertyType type;
-        unsigned since; /* first systemd version, 0: older than any we support (250) */
+        unsigned since;           /* first systemd version, 0: older than any we support (250) */
+        const char *choices;      /* STRING: the words it may be, separated by spaces; NULL: any */
+        int64_t minimum, maximum; /* I32, U64: the range, when not both 0 */
 } PropertyInfo;
 
 /* One property to ask for. Which members hold depends on info->type. */
@@ -52,6 +54,9 @@ typedef struct PropertyList {
 
 const PropertyInfo *property_find(const char *name);
 
+/* The i-th row of the table, NULL past its end. */
+const PropertyInfo *property_at(size_t i);
+
 /* Each appends one; name must be in the table (assert) and of that type. 0 or -ENOMEM. */
 int property_add_bool(PropertyList *list, const char *name, bool value);
 int property_add_number(PropertyList *list, const char *name, uint64_t value);
@@ -62,6 +67,12 @@ int property_add_list(PropertyList *list, const char *name, char *const *value, 
  * FILTER that is assigned several times (allow list, then deny lists taken from it).
  * -EINVAL with a sentence: unknown name or wrong value. */
 int property_add_json(PropertyList *list, const char *name, const cJSON *value, Error *e);
+
+/* Appends value and takes its members, also on failure. */
+int property_append(PropertyList *list, PropertyValue *value);
+
+/* Appends copies of all of from. */
+int property_add_copies(PropertyList *list, const PropertyList *from);
 
 void property_list_clear(PropertyList *list);
 const PropertyValue *property_list_find(const PropertyList *list, const char *name);

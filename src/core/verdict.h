@@ -3,6 +3,7 @@
 
 /* Plan × outcome → verdict, reasons, limits that fired. Pure. */
 
+#include "core/exec_hint.h"
 #include "core/outcome.h"
 #include "core/plan.h"
 #include "core/reason.h"
@@ -31,6 +32,7 @@ typedef struct Judgement {
         Verdict verdict;
         bool match_expected;
         int exit_code; /* the receipt's: 126/127 for a command that could not be executed; -1: null */
+        ExecHint exec; /* why it could not be executed; holds when outcome->exec.error > 0 */
         ReasonList reasons;
         LimitHit hits[LIMIT_HITS_MAX];
         size_t n_hits;

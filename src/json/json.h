@@ -21,9 +21,24 @@ typedef enum JsonFlags {
  * column, and the key where there is one. 0, -EINVAL, -ENOMEM. */
 int json_parse(const char *text, size_t size, JsonFlags flags, const char *name, cJSON **ret, Error *e);
 
+/* Where a value stands, innermost first: a chain on the reader's stack. key NULL: element index of a list. */
+typedef struct JsonPath {
+        const struct JsonPath *up; /* NULL: the document itself, which adds nothing to the text */
+        const char *key;
+        size_t index;
+} JsonPath;
+
+#define JSON_PATH_MAX 512
+
+/* "limits.memory", "argv[2]"; "" for the document; cut when too long. Returns buffer. */
+char *json_path_format(const JsonPath *path, char buffer[static JSON_PATH_MAX]);
+
 /* The line (from 1) on which the value at path begins ("limits.memory", "argv[2]"), or 0 when there is none.
  * For error sentences only: it scans the text again. */
 unsigned json_locate(const char *text, size_t size, const char *path);
+
+/* "a string", "a list", "null"… for sentences. */
+const char *json_type_name(const cJSON *item);
 
 /* Member by its exact name, or NULL. */
 const cJSON *json_get(const cJSON *object, const char *key);
@@ -45,3 +60,6 @@ cJSON *json_add_array(cJSON *object, const char *key);
 
 /* The document as text with a newline at its end: indented, or on one line. NULL when out of memory. */
 char *json_print(const cJSON *item, bool indented);
+
+/* On one line, members sorted by the bytes of their keys, no newline: equal documents give equal text. */
+char *json_print_canonical(const cJSON *item);

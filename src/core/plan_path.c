@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the workspace and the home are, lexically. Whether they exist is found out when the run is prepared.
+ */
+
+#include "core/plan_parts.h"
+
+#include "base/path.h"
+
+/* Here the host's own files would be the lower layer, or the job's root has something of its own. */
+static const char *const system_trees[] = {
+                "/proc",
+                "/sys",
+                "/dev",
+                "/etc",
+                "/run",
+                "/boot",
+                "/bin",
+                "/sbin",
+                "/lib",
+                "/lib32",
+                "/lib64",
+                "/libx32",
+                "/usr/bin",
+                "/usr/sbin",
+                "/usr/lib",
+                "/usr/lib32",
+                "/usr/lib64",
+                "/usr/libx32",
+                "/usr/libexec",
+                PLAN_STATE_DIR,
+};
+/* These only as such; below them may be a workspace. */
+static const char *const system_directories[] = {"/", "/usr", "/var", "/home"};
+/* Read-only or private in every job. */
+static const char *const scratch_directories[] = {"/tmp", "/var/tmp"};
+
+static const char *find_tree(const char *path, const PlanContext *context)
+{
+        for (size_t i = 0; i < ELEMENTSOF(system_trees); i++)
+                if (path_is_within(path, system_trees[i]))
+                        return system_trees[i];
+        return path_is_within(path, context->runtime_dir) ? context->runtime_dir : NULL;
+}
+
+static bool is_listed(const char *path, const char *const *list, size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                if (streq(path, list[i]))
+                        return true;
+        return false;
+}
+
+/* --- the workspace --- */
+
+static int check_roots(Plan *plan)
+{
+        char **roots = plan->policy->workspace_roots;
+
+        if (!roots)
+                return 0;
+        for (size_t i = 0; roots[i]; i++)
+                if (path_is_within(plan->cwd, roots[i]))
+                        return 0;
+        return reason_add(&plan->refusals, "workspace_refused",
+                        "job.cwd: %s does not lie below any of the policy's workspace_roots (the first is "
+                        "%s)",
+                        plan->cwd, roots[0] ? roots[0] : "none");
+}
+
+static int check_cwd(Plan *plan, const PlanContext *context)
+{
+        const char *tree = find_tree(plan->cwd, context);
+
+        if (tree)
+                return reason_add(&plan->refusals, "workspace_refused",
+                                "job.cwd: %s belongs to the system (%s): choose a directory of your own, or "
+                                "workspace "
+                                "\"fresh\"",
+                                plan->cwd, tree);
+        if (is_listed(plan->cwd, system_directories, ELEMENTSOF(system_directories)))
+                return reason_add(&plan->refusals, "workspace_refused",
+                                "job.cwd: %s itself cannot be a workspace: choose a directory below it, or "
+                                "workspace "
+                                "\"fresh\"",
+                                plan->cwd);
+        if (plan->workspace == WORKSPACE_FRESH && path_is_within(plan->cwd, "/usr"))
+                return reason_add(&plan->refusals, "workspace_refused",
+                                "job.cwd: %s lies below /usr, which is read-only in the job: choose another "
+                                "place for a fresh "
+                                "workspace, such as " PLAN_FRESH_CWD,
+                                plan->cwd);
+        /* A fresh workspace shows nothing of the host, wherever it seems to be. */
+        return plan->workspace == WORKSPACE_FRESH ? 0 : check_roots(plan);
+}
+
+static int refuse_cwd_text(Plan *plan, const char *cwd, int error)
+{
+        plan->cwd = strdup(PLAN_FRESH_CWD); /* so that the plan can still be shown */
+        if (!plan->cwd)
+                return -ENOMEM;
+        return reason_add(&plan->refusals, "workspace_refused", "job.cwd: %.200s %s", cwd,
+                        error == -ENAMETOOLONG ? "is longer than a path or a file name can be"
+                                               : "contains \"..\": write the path without it");
+}
+
+/* The allowed changes as absolute paths; they may lie outside the workspace (/tmp/…). */
+static int plan_allow_changes(Plan *plan)
+{
+        char **from = plan->job->allow_changes ? plan->job->allow_changes
+                                               : plan->policy->default_allow_changes;
+        size_t n = strv_length(from);
+
+        if (!from)
+                return 0;
+        plan->allow_changes = strv_new(n);
+        if (!plan->allow_changes)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++) {
+                _cleanup_free_ char *joined = path_join(plan->cwd, from[i]);
+                int r = joined ? path_normalise(joined, &plan->allow_changes[i]) : -ENOMEM;
+
+                if (r == -ENOMEM)
+                        return r;
+                if (r < 0) /* only from a job that was not read from a file, or too long when joined */
+                        plan->allow_changes[i] = TAKE_PTR(joined);
+        }
+        return 0;
+}
+
+int plan_workspace(Plan *plan, const PlanContext *context)
+{
+        const Job *job = plan->job;
+        const char *cwd;
+        int r;
+
+        plan->workspace = job->workspace >= 0             ? job->workspace
+                          : !job->cwd && job->n_files > 0 ? WORKSPACE_FRESH
+                                                          : WORKSPACE_OVERLAY;
+        cwd = job->cwd ? job->cwd : plan->workspace == WORKSPACE_FRESH ? PLAN_FRESH_CWD : context->cwd;
+        r = path_normalise(cwd, &plan->cwd);
+        if (r == -ENOMEM)
+                return r;
+        r = r < 0 ? refuse_cwd_text(plan, cwd, r) : check_cwd(plan, context);
+        return r < 0 ? r : plan_allow_changes(plan);
+}
+
+/* --- the home --- */
+
+/* The value of HOME in the job's environment where a home can be, normalised, else NULL in *ret. */
+static int usable_home(const Plan *plan, const PlanContext *context, char **ret)
+{
+        _cleanup_free_ char *home = NULL;
+        const char *value = NULL;
+        int r;
+
+        for (size_t i = 0; plan->env && plan->env[i] && !value; i++)
+                value = startswith(plan->env[i], "HOME=");
+        if (!value || value[0] != '/')
+                return 0;
+        r = path_normalise(value, &home);
+        if (r == -ENOMEM)
+                return r;
+        if (r < 0 || find_tree(home, context) || path_is_within(home, "/usr") ||
+                        is_listed(home, system_directories, ELEMENTSOF(system_directories)))
+                return 0;
+        *ret = TAKE_PTR(home);
+        return 0;
+}
+
+int plan_home(Plan *plan, const PlanContext *context)
+{
+        int r = usable_home(plan, context, &plan->passwd_home);
+
+        if (r < 0)
+                return r;
+        if (!plan->passwd_home)
+                plan->passwd_home = strdup(PLAN_SCRATCH_HOME);
+        if (!plan->passwd_home)
+                return -ENOMEM;
+        /* In the workspace, or a scratch directory by itself: there is nothing to mount. */
+        if (path_is_within(plan->passwd_home, plan->cwd) ||
+                        is_listed(plan->passwd_home, scratch_directories, ELEMENTSOF(scratch_directories)))
+                return 0;
+        plan->home = strdup(plan->passwd_home);
+        return plan->home ? 0 : -ENOMEM;
+}

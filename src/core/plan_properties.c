@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is asked of systemd: the slice's properties and the service's. What only sys/ can know (descriptors,
+ * the network namespace) and what no PropertyType carries (SuccessExitStatus=) is added there. */
+
+#include "core/plan_parts.h"
+
+#define START_TIMEOUT_USEC (30 * USEC_PER_SEC)
+#define STOP_TIMEOUT_USEC  (10 * USEC_PER_SEC)
+/* Behind the job's timeout, so that the job dies even if qscope does: room for start, settle and diff. */
+#define RUNTIME_MARGIN_USEC (15 * USEC_PER_SEC)
+#define CORE_LIMIT          1 /* 0 would still feed a piped core_pattern, 1 suppresses that too: core(5) */
+#define SIGKILL_NUMBER      9
+
+/* What ordinary programs look up below /etc besides the files that every root gets: no secrets, nothing that
+ * names users or the network. Missing ones are ignored. */
+static const char *const etc_paths[] = {
+                "/etc/alternatives",
+                "/etc/ca-certificates",
+                "/etc/crypto-policies",
+                "/etc/fonts",
+                "/etc/java-11-openjdk",
+                "/etc/java-17-openjdk",
+                "/etc/java-21-openjdk",
+                "/etc/ld.so.conf.d",
+                "/etc/perl",
+                "/etc/pki/ca-trust",
+                "/etc/pki/tls/certs",
+                "/etc/python3",
+                "/etc/ssl/certs",
+                "/etc/ssl/openssl.cnf",
+                "/etc/terminfo",
+};
+
+/* Limits that the cgroup enforces: on the slice, and mirrored on the service, because programs size
+ * themselves by their own cgroup's files. */
+static const LimitKind cgroup_limits[] = {LIMIT_MEMORY, LIMIT_SWAP, LIMIT_CPU, LIMIT_TASKS};
+static const LimitKind process_limits[] = {LIMIT_CPU_TIME, LIMIT_FILE_SIZE, LIMIT_OPEN_FILES};
+
+static int add_limits(PropertyList *list, const Limits *limits, const LimitKind *kinds, size_t n)
+{
+        for (size_t i = 0; i < n; i++) {
+                const LimitInfo *info = &limit_table[kinds[i]];
+                uint64_t value = limits->value[kinds[i]];
+
+                if (value == LIMIT_UNLIMITED)
+                        continue;
+                if (kinds[i] == LIMIT_CPU_TIME) /* RLIMIT_CPU counts whole seconds */
+                        value = (value + USEC_PER_SEC - 1) / USEC_PER_SEC;
+                if (property_add_number(list, info->property, value) < 0)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+static int add_accounting(PropertyList *list)
+{
+        static const char *const names[] = {
+                        "CPUAccounting", "MemoryAccounting", "TasksAccounting", "IOAccounting"};
+
+        for (size_t i = 0; i < ELEMENTSOF(names); i++)
+                if (property_add_bool(list, names[i], true) < 0)
+                        return -ENOMEM;
+        return 0;
+}
+
+static int add_description(PropertyList *list, const Plan *plan)
+{
+        _cleanup_free_ char *text = text_printf("qscope job %s", plan->job_id);
+
+        return text ? property_add_string(list, "Description", text) : -ENOMEM;
+}
+
+/* Life and death of the unit. */
+static int add_service(PropertyList *list, const Plan *plan)
+{
+        static const struct {
+                const char *name, *value;
+        } words[] = {
+                        {"Type", "exec"},
+                        {"ExitType", "cgroup"},
+                        {"CollectMode", "inactive-or-failed"},
+                        {"KillMode", "control-group"},
+                        {"OOMPolicy", "continue"},
+                        {"StandardOutput", "null"},
+                        {"StandardError", "null"},
+        };
+        const struct {
+                const char *name;
+                uint64_t value;
+        } numbers[] = {
+                        {"KillSignal", SIGKILL_NUMBER},
+                        {"TimeoutStartSec", START_TIMEOUT_USEC},
+                        {"TimeoutStopSec", STOP_TIMEOUT_USEC},
+                        {"RuntimeMaxSec", plan->timeout_usec + RUNTIME_MARGIN_USEC},
+                        {"LimitCORE", CORE_LIMIT},
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(words); i++)
+                if (property_add_string(list, words[i].name, words[i].value) < 0)
+                        return -ENOMEM;
+        for (size_t i = 0; i < ELEMENTSOF(numbers); i++)
+                if (property_add_number(list, numbers[i].name, numbers[i].value) < 0)
+                        return -ENOMEM;
+        if (property_add_bool(list, "RemainAfterExit", true) < 0 ||
+                        property_add_bool(list, "DynamicUser", true) < 0 ||
+                        property_add_bool(list, "IgnoreSIGPIPE", false) < 0)
+                return -ENOMEM;
+        return property_add_string(list, "Slice", plan->slice);
+}
+
+static int add_binds(PropertyList *list, const Plan *plan, const PlanContext *context)
+{
+        _cleanup_strv_ char **binds = NULL;
+        char **more = plan->policy->read_only_paths;
+
+        if (strv_extend(&binds, "/usr") < 0)
+                return -ENOMEM;
+        for (size_t i = 0; i < ELEMENTSOF(etc_paths); i++)
+                if (strv_extendf(&binds, "-%s", etc_paths[i]) < 0)
+                        return -ENOMEM;
+        for (size_t i = 0; more && more[i]; i++)
+                if (strv_extendf(&binds, "-%s", more[i]) < 0)
+                        return -ENOMEM;
+        if (strv_extendf(&binds, "%s:%s", context->stage_path, PLAN_STAGE) < 0)
+                return -ENOMEM;
+        return property_add_list(list, "BindReadOnlyPaths", binds, true);
+}
+
+/* hidden_paths are those of the job's own root, hence "+" (systemd.exec(5)). */
+static int add_hidden(PropertyList *list, const Plan *plan)
+{
+        _cleanup_strv_ char **hidden = NULL;
+        char **paths = plan->policy->hidden_paths;
+
+        for (size_t i = 0; paths && paths[i]; i++)
+                if (strv_extendf(&hidden, "-+%s", paths[i]) < 0)
+                        return -ENOMEM;
+        return hidden ? property_add_list(list, "InaccessiblePaths", hidden, true) : 0;
+}
+
+static int add_files(PropertyList *list, const Plan *plan, const PlanContext *context)
+{
+        if (property_add_string(list, "RootDirectory", plan->root_dir) < 0 ||
+                        property_add_bool(list, "MountAPIVFS", true) < 0 ||
+                        add_binds(list, plan, context) < 0)
+                return -ENOMEM;
+        return add_hidden(list, plan);
+}
+
+int plan_properties(Plan *plan, const PlanContext *context)
+{
+        PropertyList *slice = &plan->slice_properties, *service = &plan->service_properties;
+
+        if (add_description(slice, plan) < 0 || add_accounting(slice) < 0 ||
+                        add_limits(slice, &plan->limits, cgroup_limits, ELEMENTSOF(cgroup_limits)) < 0)
+                return -ENOMEM;
+        if (add_description(service, plan) < 0 || add_service(service, plan) < 0 ||
+                        add_accounting(service) < 0 ||
+                        add_limits(service, &plan->limits, cgroup_limits, ELEMENTSOF(cgroup_limits)) < 0 ||
+                        add_limits(service, &plan->limits, process_limits, ELEMENTSOF(process_limits)) < 0 ||
+                        add_files(service, plan, context) < 0)
+                return -ENOMEM;
+        if (plan->network == NETWORK_NONE && property_add_bool(service, "PrivateNetwork", true) < 0)
+                return -ENOMEM;
+        return property_add_copies(service, &plan->policy->properties);
+}

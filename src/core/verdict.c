@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Judges a run. Every cause is a reason of its own and none hides another; the verdict is the gravest of
+ * them. What follows from a cause is not a second one: the SIGKILL that qscope sent at the timeout is no
+ * death by a signal, and a command that never was executed has no output to be wrong. */
+#include "core/verdict.h"
+
+#include <inttypes.h>
+#include <signal.h>
+
+#include "base/path.h"
+#include "core/assertion.h"
+#include "core/hits.h"
+
+#define LEFTOVERS_NAMED  3u
+#define UNEXPECTED_NAMED 3u
+#define NAME_MAX_SHOWN   96u
+
+const char *const verdict_names[_VERDICT_MAX] = {
+                [VERDICT_PASS] = "pass",
+                [VERDICT_FAIL] = "fail",
+                [VERDICT_REJECTED] = "rejected",
+                [VERDICT_ERROR] = "error",
+                [VERDICT_ABORTED] = "aborted",
+};
+
+Judgement *judgement_free(Judgement *judgement)
+{
+        if (!judgement)
+                return NULL;
+        reason_list_clear(&judgement->reasons);
+        free(judgement->unexpected);
+        free(judgement);
+        return NULL;
+}
+
+static int judge_refusals(const Plan *plan, Judgement *j)
+{
+        j->verdict = VERDICT_REJECTED;
+        for (size_t i = 0; i < plan->refusals.n; i++) {
+                int r = reason_add(&j->reasons, plan->refusals.items[i].code, "%s",
+                                plan->refusals.items[i].message);
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static const char *plan_path(const Plan *plan)
+{
+        for (size_t i = 0; plan->env && plan->env[i]; i++) {
+                const char *value = startswith(plan->env[i], "PATH=");
+
+                if (value)
+                        return value;
+        }
+        return NULL;
+}
+
+/* What the receipt calls exit_code, and whether it is the one expected. */
+static void judge_exit(const Plan *plan, const Outcome *o, const ExecHint *hint, Judgement *j)
+{
+        const ExitSet *exits = &plan->job->exits;
+
+        if (hint)
+                j->exit_code = hint->exit_code;
+        else if (o->exited && !o->timed_out && o->exit_signal == 0)
+                j->exit_code = o->exit_status;
+        if (o->timed_out || j->exit_code < 0)
+                return;
+        if (!plan->job->expected_exit)
+                j->match_expected = j->exit_code == 0;
+        else /* "any" means any exit of the command; one that was not executed had none */
+                j->match_expected = hint ? !exits->any && exit_set_contains(exits, j->exit_code)
+                                         : exit_set_contains(exits, j->exit_code);
+}
+
+/* Whether the signal that ended the main process was our own doing, and has a reason of its own already. */
+static bool killed_by_us(const Outcome *o)
+{
+        return o->exit_signal == SIGKILL && (o->timed_out || o->abort_signal != 0 || o->host_code);
+}
+
+static int judge_end(const Plan *plan, const Outcome *o, const ExecHint *hint, Judgement *j)
+{
+        char signal_text[FORMAT_SIGNAL_MAX], time_text[FORMAT_MAX];
+        int r = 0;
+
+        if (hint && !j->match_expected) {
+                const char *name = errno_name(o->exec.error);
+
+                r = reason_add(&j->reasons, "exec_failed", "%s (%s): %s", exec_kind_names[hint->kind],
+                                name ? name : "unknown error", hint->hint);
+        }
+        if (r >= 0 && o->timed_out)
+                r = reason_add(&j->reasons, "timed_out", "still running after %s, and was killed",
+                                format_usec(plan->timeout_usec, time_text));
+        if (r >= 0 && !hint && o->exited && o->exit_signal != 0 && !killed_by_us(o))
+                r = reason_add(&j->reasons, "signal", "ended by %s%s",
+                                format_signal(o->exit_signal, signal_text),
+                                o->core_dumped ? " (core dumped)" : "");
+        if (r >= 0 && !hint && j->exit_code >= 0 && !j->match_expected) {
+                _cleanup_free_ char *expected =
+                                plan->job->expected_exit ? cJSON_PrintUnformatted(plan->job->expected_exit)
+                                                         : strdup("0");
+
+                if (!expected)
+                        return -ENOMEM;
+                r = reason_add(&j->reasons, "exit_code", "exit code %d, expected %s", j->exit_code, expected);
+        }
+        return r;
+}
+
+static int judge_leftovers(const Plan *plan, const Outcome *o, Judgement *j)
+{
+        const ProcessList *list = &o->leftovers;
+        uint64_t total = list->total == UNKNOWN ? list->n : MAX(list->total, (uint64_t) list->n);
+        char text[LEFTOVERS_NAMED * (NAME_MAX_SHOWN + 16)] = "", name[NAME_MAX_SHOWN];
+        size_t used = 0;
+
+        if (total == 0 || plan->job->expect.allow_leftovers)
+                return 0;
+        for (size_t i = 0; i < MIN(list->n, (size_t) LEFTOVERS_NAMED); i++) {
+                const char *comm = list->items[i].comm ? list->items[i].comm : "?";
+
+                text_excerpt(comm, strlen(comm), name, sizeof(name));
+                used += (size_t) snprintf(text + used, sizeof(text) - used, "%s%s (pid %d)",
+                                i == 0 ? ": " : ", ", name, (int) list->items[i].pid);
+        }
+        return reason_add(&j->reasons, "leftover_process",
+                        "%" PRIu64 " process%s still ran when the command had ended%s%s", total,
+                        total == 1 ? "" : "es", text, total > LEFTOVERS_NAMED ? ", ..." : "");
+}
+
+/* An allowed path may need directories that were not there: a new one above it is not a surprise. */
+static bool change_is_allowed(const FileChange *change, char *const *allowed)
+{
+        bool new_directory = change->kind == CHANGE_ADDED && change->after.type == FILE_DIRECTORY;
+
+        for (size_t i = 0; allowed[i]; i++)
+                if (path_is_within(change->path, allowed[i]) ||
+                                (new_directory && path_is_within(allowed[i], change->path)))
+                        return true;
+        return false;
+}
+
+/* Only the workspace is judged. What is written to /tmp, /dev/shm and the scratch home is gone after the run,
+ * is reported, and will be judged by the policy's scratch_writes, not by the job's allow_changes. */
+static int find_unexpected(const Plan *plan, const FileChanges *changes, Judgement *j)
+{
+        if (changes->n == 0)
+                return 0;
+        j->unexpected = calloc(changes->n, sizeof(size_t));
+        if (!j->unexpected)
+                return -ENOMEM;
+        for (size_t i = 0; i < changes->n; i++)
+                if (!changes->items[i].scratch && !change_is_allowed(&changes->items[i], plan->allow_changes))
+                        j->unexpected[j->n_unexpected++] = i;
+        return 0;
+}
+
+static int name_unexpected(const Plan *plan, const FileChanges *changes, Judgement *j)
+{
+        static const char *const verbs[_CHANGE_MAX] = {"added", "removed", "changed"};
+        char text[UNEXPECTED_NAMED * (NAME_MAX_SHOWN + 16)] = "", path[NAME_MAX_SHOWN];
+        size_t used = 0;
+
+        for (size_t i = 0; i < MIN(j->n_unexpected, (size_t) UNEXPECTED_NAMED); i++) {
+                const FileChange *change = &changes->items[j->unexpected[i]];
+
+                const char *below = path_below(change->path, plan->cwd),
+                           *shown = below && *below ? below : change->path;
+
+                text_excerpt(shown, strlen(shown), path, sizeof(path));
+                used += (size_t) snprintf(text + used, sizeof(text) - used, "%s%s %s", i == 0 ? "" : ", ",
+                                verbs[change->kind], path);
+        }
+        return reason_add(&j->reasons, "unexpected_change", "%zu change%s outside allow_changes: %s%s",
+                        j->n_unexpected, j->n_unexpected == 1 ? "" : "s", text,
+                        j->n_unexpected > UNEXPECTED_NAMED ? ", ..." : "");
+}
+
+static int judge_changes(const Plan *plan, const Outcome *o, Judgement *j)
+{
+        const FileChanges *changes = &o->changes;
+        int r;
+
+        if (!plan->allow_changes)
+                return 0;
+        r = find_unexpected(plan, changes, j);
+        if (r < 0)
+                return r;
+        if (j->n_unexpected > 0)
+                return name_unexpected(plan, changes, j);
+        /* Changes beyond those listed could be anything, unless anything in the workspace may change. */
+        if (changes->truncated && !strv_contains(plan->allow_changes, plan->cwd))
+                return reason_add(&j->reasons, "evidence_lost",
+                                "more changes than the %zu listed: the others could not be compared with "
+                                "allow_changes",
+                                changes->n);
+        return 0;
+}
+
+/* Reasons that are neither the command's nor the job's. */
+static int judge_run(const Outcome *o, Judgement *j)
+{
+        char text[FORMAT_SIGNAL_MAX];
+        int r = 0;
+
+        if (o->host_code)
+                r = reason_add(&j->reasons, o->host_code, "%s",
+                                o->host_message && *o->host_message ? o->host_message
+                                                                    : "no further description");
+        else if (!o->released && o->abort_signal == 0 && !o->evidence_lost)
+                r = reason_add(&j->reasons, "internal", "the command was not started, and nothing says why");
+        if (r >= 0 && o->evidence_lost)
+                r = reason_add(&j->reasons, "evidence_lost", "%s",
+                                o->evidence_message ? o->evidence_message
+                                                    : "a part of what happened was not observed");
+        else if (r >= 0 && o->released && !o->exited && o->exec.error <= 0 && !o->timed_out &&
+                        !o->host_code && o->abort_signal == 0)
+                r = reason_add(&j->reasons, "evidence_lost", "the end of the main process was not observed");
+        if (r >= 0 && o->abort_signal != 0)
+                r = reason_add(&j->reasons, "aborted", "interrupted by %s",
+                                format_signal(o->abort_signal, text));
+        return r;
+}
+
+static int judge_facts(const Plan *plan, const Outcome *o, Judgement *j)
+{
+        const ExecHint *hint = o->exec.error > 0 ? &j->exec : NULL;
+        int r;
+
+        if (hint)
+                exec_explain(&o->exec, plan->argv, plan_path(plan), o->host.machine, &j->exec);
+        judge_exit(plan, o, hint, j);
+        r = judge_end(plan, o, hint, j);
+        if (r >= 0)
+                r = hits_collect(plan, o, j);
+        /* A run that was cut short left processes, files and output half done: nothing was agreed about
+         * those. */
+        if (r < 0 || o->host_code || o->abort_signal != 0)
+                return r;
+        r = judge_leftovers(plan, o, j);
+        if (r >= 0)
+                r = judge_changes(plan, o, j);
+        if (r >= 0 && (!hint || j->match_expected))
+                r = assertions_judge(&plan->job->expect, o, &j->reasons);
+        return r;
+}
+
+static Verdict weigh(const Outcome *o, const Judgement *j)
+{
+        if (o->host_code || reason_has(&j->reasons, "evidence_lost") || reason_has(&j->reasons, "internal"))
+                return VERDICT_ERROR;
+        if (o->abort_signal != 0)
+                return VERDICT_ABORTED;
+        return j->reasons.n > 0 ? VERDICT_FAIL : VERDICT_PASS;
+}
+
+int judge(const Plan *plan, const Outcome *outcome, Judgement **ret)
+{
+        _cleanup_(judgement_freep) Judgement *j = calloc(1, sizeof(Judgement));
+        int r;
+
+        if (!j)
+                return -ENOMEM;
+        j->exit_code = -1;
+        if (plan->refusals.n > 0)
+                r = judge_refusals(plan, j);
+        else {
+                r = judge_run(outcome, j);
+                if (r >= 0 && outcome->released)
+                        r = judge_facts(plan, outcome, j);
+                if (r >= 0)
+                        j->verdict = weigh(outcome, j);
+        }
+        if (r < 0)
+                return r;
+        assert(j->verdict != VERDICT_PASS || (j->match_expected && j->reasons.n == 0));
+        *ret = TAKE_PTR(j);
+        return 0;
+}
+
+int verdict_exit_status(const Judgement *judgement, const Outcome *outcome)
+{
+        static const int status[_VERDICT_MAX] = {
+                        [VERDICT_PASS] = 0,
+                        [VERDICT_FAIL] = 1,
+                        [VERDICT_REJECTED] = 3,
+                        [VERDICT_ERROR] = 4,
+        };
+
+        return judgement->verdict == VERDICT_ABORTED ? 128 + outcome->abort_signal
+                                                     : status[judgement->verdict];
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* While the stage is held: look at it from outside, give it its files, refuse to let it go if the isolation
+ * that was asked for is not there, then open the gate. */
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/epoll.h>
+
+#include "run/state.h"
+#include "sys/cgroup.h"
+#include "sys/file.h"
+#include "sys/gate.h"
+#include "sys/host.h"
+#include "sys/proc.h"
+
+#define JOB_UMASK      0022u
+#define CPU_POLL_USEC  (100 * USEC_PER_MSEC)
+#define CPU_SLACK_USEC (300 * USEC_PER_MSEC)
+
+/* A fact that must hold because the plan asked systemd for the property behind it; NULL: always. */
+static const struct {
+        const char *fact, *property;
+} fact_table[] = {
+        { "namespace.mnt", NULL },
+        { "namespace.user", "PrivateUsers" },
+        { "namespace.ipc", "PrivateIPC" },
+        { "namespace.uts", "ProtectHostname" },
+        { "namespace.net", "PrivateNetwork" },
+        { "root", NULL },
+        { "uid", NULL },
+        { "no_new_privs", "NoNewPrivileges" },
+        { "seccomp", "SystemCallFilter" },
+        { "capabilities.effective", "CapabilityBoundingSet" },
+        { "capabilities.permitted", "CapabilityBoundingSet" },
+        { "capabilities.inheritable", "CapabilityBoundingSet" },
+        { "capabilities.bounding", "CapabilityBoundingSet" },
+        { "capabilities.ambient", NULL },
+};
+
+static bool asked_for(const Plan *plan, const char *fact)
+{
+        for (size_t i = 0; i < ELEMENTSOF(fact_table); i++) {
+                const PropertyValue *value;
+
+                if (!streq(fact_table[i].fact, fact))
+                        continue;
+                if (!fact_table[i].property)
+                        return true;
+                value = property_list_find(&plan->service_properties, fact_table[i].property);
+                return value && (value->info->type != PROPERTY_BOOL || value->boolean) &&
+                       (value->info->type != PROPERTY_CAPS || value->number == 0);
+        }
+        return true; /* limits and mounts */
+}
+
+/* Limits as the kernel has them, from the slice. */
+static const struct {
+        LimitKind limit;
+        const char *fact, *file;
+} limit_facts[] = {
+        { LIMIT_MEMORY, "limit.memory", "memory.max" },
+        { LIMIT_SWAP, "limit.swap", "memory.swap.max" },
+        { LIMIT_TASKS, "limit.tasks", "pids.max" },
+};
+
+static int add_number_fact(Run *run, const char *name, uint64_t expected, uint64_t observed)
+{
+        char a[32], b[32] = "unlimited or not there";
+
+        (void) snprintf(a, sizeof(a), "%" PRIu64, expected);
+        if (observed != UNKNOWN)
+                (void) snprintf(b, sizeof(b), "%" PRIu64, observed);
+        return outcome_add_fact(run->outcome, name, observed <= expected, a, b);
+}
+
+static int add_limit_facts(Run *run)
+{
+        const Limits *limits = &run->plan->limits;
+        uint64_t quota;
+        char text[64];
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < ELEMENTSOF(limit_facts); i++) {
+                uint64_t value = limits->value[limit_facts[i].limit];
+
+                if (value != LIMIT_UNLIMITED)
+                        r = add_number_fact(run, limit_facts[i].fact, value,
+                                        cgroup_value(run->slice_fd, limit_facts[i].file, NULL));
+        }
+        if (r < 0 || limits->value[LIMIT_CPU] == LIMIT_UNLIMITED)
+                return r;
+        /* cpu.max: "quota period", both in microseconds; "max …" reads as 0 and no period. */
+        quota = UNKNOWN;
+        if (file_read_at(run->slice_fd, "cpu.max", text, sizeof(text)) == 0) {
+                uint64_t value, period;
+
+                if (sscanf(text, "%" SCNu64 " %" SCNu64, &value, &period) == 2 && period > 0)
+                        quota = value * USEC_PER_SEC / period;
+        }
+        return add_number_fact(run, "limit.cpu", limits->value[LIMIT_CPU], quota);
+}
+
+/* Every fact is in the receipt; the first that is missing although it was asked for ends the run. */
+static int check_facts(Run *run, Error *e)
+{
+        const Outcome *o = run->outcome;
+
+        for (size_t i = 0; i < o->n_facts; i++) {
+                const IsolationFact *fact = &o->facts[i];
+
+                if (!fact->holds && asked_for(run->plan, fact->name))
+                        return error_set(e, -EPERM, "%s is \"%s\" where \"%s\" was asked for", fact->name,
+                                        fact->observed, fact->expected);
+        }
+        return 0;
+}
+
+static int observe(Run *run, Error *e)
+{
+        int r = proc_isolation_facts(run->proc_fd, run->plan->network == NETWORK_NONE, run->uid, run->outcome);
+
+        if (r == 0)
+                r = add_limit_facts(run);
+        if (r == 0)
+                r = jobfs_facts(run->fs, run->proc_fd, run->outcome);
+        if (r < 0)
+                return error_errno(e, r, "the job's isolation cannot be observed");
+        return check_facts(run, e);
+}
+
+static int open_held(Run *run, Error *e)
+{
+        int r = proc_open(run->pid, &run->pidfd);
+
+        if (r == 0)
+                r = proc_open_dir(run->pid, &run->proc_fd);
+        if (r == 0)
+                r = cgroup_open_job(run->pid, run->plan->slice, run->plan->service, &run->slice_fd, &run->service_fd);
+        if (r == 0) {
+                run->events_fd = cgroup_open_events(run->slice_fd);
+                r = run->events_fd < 0 ? run->events_fd : 0;
+        }
+        return r < 0 ? error_errno(e, r, "the held process %d cannot be reached", (int) run->pid) : 0;
+}
+
+static int open_source(void *userdata, const char *path, int *ret_fd, Error *e)
+{
+        Run *run = userdata;
+        InputScope scope = {
+                .cwd = run->plan->workspace == WORKSPACE_OVERLAY ? run->plan->cwd : NULL,
+                .job_dir = run->options->job_dir,
+                .trusted = run->options->trusted,
+        };
+
+        jobfs_owner(run->fs, &scope.owner_uid, &scope.owner_gid);
+        return input_open(&scope, path, ret_fd, e);
+}
+
+static void count_errors(Run *run)
+{
+        static const int errors[] = { EMFILE, ENOSPC, EFBIG };
+        int r = error_counter_open(run->slice_fd, errors, ELEMENTSOF(errors), &run->errors);
+
+        if (r < 0)
+                (void) outcome_blind_spot(run->outcome,
+                                "limits: calls that failed for open_files, file_size or disk are not counted "
+                                "(perf_event_open: %s)",
+                                strerror(-r));
+}
+
+static int on_cpu_poll(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata)
+{
+        Run *run = userdata;
+        uint64_t limit = run->plan->limits.value[LIMIT_CPU_TIME];
+        uint64_t used = cgroup_value(run->slice_fd, "cpu.stat", "usage_usec");
+
+        /* Whole seconds are the kernel's to enforce first: its SIGXCPU names the cause in the process. */
+        if (limit % USEC_PER_SEC == 0)
+                limit += CPU_SLACK_USEC;
+        if (used != UNKNOWN && run->base.cpu_usec != UNKNOWN && used - run->base.cpu_usec > limit) {
+                run->outcome->events.cpu_time_exceeded = 1;
+                return run_kill(run);
+        }
+        return run_timer(run, TIMER_CPU, CPU_POLL_USEC, on_cpu_poll);
+}
+
+static int on_deadline(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata)
+{
+        Run *run = userdata;
+
+        if (run->state != RUN_RUNNING)
+                return 0;
+        run->outcome->timed_out = true;
+        run->outcome->duration_usec = now_monotonic() - run->released_usec;
+        run_phase(run, PHASE_RUN);
+        return run_kill(run);
+}
+
+static int on_main_exit(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata)
+{
+        Run *run = userdata;
+
+        sd_event_source_disable_unref(run->exit_source);
+        run->exit_source = NULL;
+        return run_main_ended(run);
+}
+
+static int watch(Run *run)
+{
+        int r = sd_event_add_io(run->event, &run->exit_source, run->pidfd, EPOLLIN, on_main_exit, run);
+
+        if (r >= 0)
+                r = sd_event_add_io(run->event, &run->events_source, run->events_fd, EPOLLPRI, on_cgroup_events, run);
+        for (size_t i = 0; r >= 0 && i < 2; i++)
+                r = sd_event_add_io(run->event, &run->output_sources[i], capture_fd(run->captures[i]), EPOLLIN, on_output, run);
+        if (r >= 0)
+                r = sd_event_add_io(run->event, &run->life_source, run->life_fd, EPOLLIN, on_life, run);
+        /* The output first: what a job printed before its end is read before the end is seen. */
+        for (size_t i = 0; r >= 0 && i < 2; i++)
+                r = sd_event_source_set_priority(run->output_sources[i], SD_EVENT_PRIORITY_IMPORTANT);
+        if (r >= 0)
+                r = run_timer(run, TIMER_DEADLINE, run->plan->timeout_usec, on_deadline);
+        if (r >= 0 && run->plan->limits.value[LIMIT_CPU_TIME] != LIMIT_UNLIMITED)
+                r = run_timer(run, TIMER_CPU, CPU_POLL_USEC, on_cpu_poll);
+        return r < 0 ? r : 0;
+}
+
+static const char *search_path(const Plan *plan)
+{
+        for (size_t i = 0; plan->env && plan->env[i]; i++)
+                if (startswith(plan->env[i], "PATH="))
+                        return plan->env[i] + STRLEN("PATH=");
+        return "/usr/local/bin:/usr/bin:/bin";
+}
+
+static int open_gate(Run *run, Error *e)
+{
+        _cleanup_close_ int command_fd = -EBADF, life_fd = -EBADF;
+        int streams[3] = { run->stdin_fd, run->output_fds[0], run->output_fds[1] }, pair[2], r = 0;
+
+        for (size_t i = 0; r == 0 && i < 2; i++)
+                r = capture_give(run->captures[i], run->uid, run->gid);
+        if (r == 0)
+                r = gate_command(run->plan->cwd, search_path(run->plan), run->plan->argv, run->plan->env, JOB_UMASK, &command_fd);
+        if (r == 0 && pipe2(pair, O_CLOEXEC) < 0)
+                r = -errno;
+        if (r < 0)
+                return error_errno(e, r, "the command cannot be handed over");
+        run->life_fd = pair[0];
+        life_fd = pair[1];
+        r = watch(run);
+        if (r < 0)
+                return error_errno(e, r, "the job cannot be watched");
+        cgroup_read_usage(run->slice_fd, &run->base);
+        run_phase(run, PHASE_GATE);
+        run->released_usec = now_monotonic();
+        run->released_boottime_usec = now_boottime();
+        r = gate_release(run->gate_fd, command_fd, streams, life_fd);
+        if (r < 0)
+                return error_errno(e, r, "the gate cannot be opened");
+        run->outcome->released = true;
+        run->state = RUN_RUNNING;
+        for (size_t i = 0; i < 2; i++)
+                run->output_fds[i] = safe_close(run->output_fds[i]);
+        run->stdin_fd = safe_close(run->stdin_fd);
+        return 0;
+}
+
+int run_release(Run *run, pid_t pid, uid_t uid, gid_t gid)
+{
+        Error e = ERROR_INIT;
+        int r;
+
+        run_phase(run, PHASE_START);
+        run->pid = pid;
+        run->uid = uid;
+        run->gid = gid;
+        r = open_held(run, &e);
+        if (r < 0)
+                return run_host_error(run, "stage_failed", NULL, &e);
+        r = jobfs_attach(run->fs, run->proc_fd, run->service_fd, uid, gid, open_source, run, &e);
+        if (r < 0)
+                return run_host_error(run, r == -EACCES ? "files_failed" : "workspace_failed", NULL, &e);
+        r = observe(run, &e);
+        if (r < 0)
+                return run_host_error(run, "isolation_missing",
+                                "systemd leaves out some settings without a word where the kernel or a container "
+                                "cannot give them; run qscope where it can, or ask for less in the policy",
+                                &e);
+        count_errors(run);
+        r = open_gate(run, &e);
+        return r < 0 ? run_host_error(run, "stage_failed", NULL, &e) : 0;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/input.h"
+
+#include <fcntl.h>
+#include <sys/fsuid.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "base/path.h"
+#include "sys/file.h"
+#include "sys/mount.h"
+
+#define NOBODY 65534u
+
+/* Opens with another user's rights: setfsuid(2) takes the capabilities that override permissions with it. Root's
+ * supplementary groups would remain, so they are dropped meanwhile. */
+static int open_as(const char *path, uid_t uid, gid_t gid)
+{
+        gid_t groups[64];
+        int n_groups = getgroups(ELEMENTSOF(groups), groups), fd, r;
+
+        if (n_groups < 0 || syscall(SYS_setgroups, 0, NULL) < 0)
+                return -errno;
+        (void) setfsgid(gid);
+        (void) setfsuid(uid);
+        fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        r = fd < 0 ? -errno : 0;
+        (void) setfsuid(geteuid());
+        (void) setfsgid(getegid());
+        if (syscall(SYS_setgroups, (size_t) n_groups, groups) < 0)
+                r = -errno;
+        if (r < 0)
+                safe_close(fd);
+        return r < 0 ? r : fd;
+}
+
+/* Whether the opened file really lies below directory, links resolved. */
+static bool lies_below(int fd, const char *directory)
+{
+        char link[64], path[4096];
+        _cleanup_free_ char *real = directory ? realpath(directory, NULL) : NULL;
+        ssize_t n;
+
+        if (!real)
+                return false;
+        (void) snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        n = readlink(link, path, sizeof(path) - 1);
+        if (n <= 0)
+                return false;
+        path[n] = '\0';
+        return path_is_within(path, real);
+}
+
+/* The owner's rights; but root's only for what lies in the workspace or beside the job file. */
+static int open_in_scope(const InputScope *scope, const char *path)
+{
+        int fd = open_as(path, scope->owner_uid, scope->owner_gid);
+
+        if (fd < 0 || scope->owner_uid != 0 || lies_below(fd, scope->cwd) || lies_below(fd, scope->job_dir))
+                return fd;
+        safe_close(fd);
+        return open_as(path, NOBODY, NOBODY);
+}
+
+int input_open(const InputScope *scope, const char *path, int *ret_fd, Error *e)
+{
+        _cleanup_free_ char *full = path_join(scope->cwd ? scope->cwd : "/", path);
+        _cleanup_close_ int fd = -EBADF;
+        struct stat st;
+
+        if (!full)
+                return -ENOMEM;
+        fd = scope->trusted ? open(full, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : open_in_scope(scope, full);
+        if (fd == -EACCES || fd == -EPERM)
+                return error_set(e, -EACCES,
+                                "%s: a job may name files that the workspace's owner can read, and what is only "
+                                "root's must lie in the workspace or beside the job file",
+                                full);
+        if (fd < 0)
+                return error_errno(e, scope->trusted ? -errno : fd, "%s: cannot be read", full);
+        if (fstat(fd, &st) < 0)
+                return error_errno(e, -errno, "%s", full);
+        if (!S_ISREG(st.st_mode))
+                return error_set(e, -EINVAL, "%s: is not a regular file", full);
+        *ret_fd = TAKE_FD(fd);
+        return 0;
+}
+
+static int open_data(const JobInput *input, int *ret_fd)
+{
+        _cleanup_close_ int fd = memfd_create("stdin", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        char link[64];
+        int r;
+
+        if (fd < 0)
+                return -errno;
+        r = write_all(fd, input->data, input->size);
+        if (r == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)
+                r = -errno;
+        if (r < 0)
+                return r;
+        /* Again, from the start and for reading only. */
+        (void) snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        r = open(link, O_RDONLY | O_CLOEXEC);
+        if (r < 0)
+                return -errno;
+        *ret_fd = r;
+        return 0;
+}
+
+/* A descriptor can be opened again for writing through /proc; on a read-only mount of its own it cannot. */
+static int open_read_only(int fd, int *ret_fd)
+{
+        _cleanup_close_ int mount = -EBADF;
+        char link[64];
+        int r = mount_clone(fd, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &mount);
+
+        if (r < 0)
+                return r;
+        (void) snprintf(link, sizeof(link), "/proc/self/fd/%d", mount);
+        r = open(link, O_RDONLY | O_CLOEXEC);
+        if (r < 0)
+                return -errno;
+        *ret_fd = r;
+        return 0;
+}
+
+int input_stdin(const InputScope *scope, const Job *job, int *ret_fd, Error *e)
+{
+        _cleanup_close_ int fd = -EBADF;
+        int r;
+
+        if (!job->has_stdin) {
+                r = open("/dev/null", O_RDONLY | O_CLOEXEC);
+                *ret_fd = r;
+                return r < 0 ? error_errno(e, -errno, "/dev/null") : 0;
+        }
+        if (!job->stdin_input.path) {
+                r = open_data(&job->stdin_input, ret_fd);
+                return r < 0 ? error_errno(e, r, "the job's standard input") : 0;
+        }
+        r = input_open(scope, job->stdin_input.path, &fd, e);
+        if (r < 0)
+                return error_prefix(e, r, "job.stdin");
+        r = open_read_only(fd, ret_fd);
+        return r < 0 ? error_errno(e, r, "job.stdin: %s", job->stdin_input.path) : 0;
+}

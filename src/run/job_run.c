@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/job_run.h"
+
+#include <sys/stat.h>
+
+#include "run/load.h"
+#include "run/rundir.h"
+#include "sys/file.h"
+#include "sys/host.h"
+#include "sys/journal.h"
+
+#define STATE_DIR "/var/lib/qscope"
+
+extern char **environ;
+
+void job_run_result_clear(JobRunResult *result)
+{
+        cJSON_Delete(result->receipt);
+        cJSON_Delete(result->summary);
+        free(result->text);
+        free(result->receipt_path);
+        *result = (JobRunResult){ 0 };
+}
+
+/* The state directory and its receipts/, private to their owner. */
+static int make_state_dir(const char *given, char **ret, Error *e)
+{
+        _cleanup_free_ char *dir = NULL, *receipts = NULL;
+        const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+        int r;
+
+        if (given)
+                dir = strdup(given);
+        else if (geteuid() == 0)
+                dir = strdup(STATE_DIR);
+        else if (state && *state == '/')
+                dir = text_printf("%s/qscope", state);
+        else if (home && *home == '/')
+                dir = text_printf("%s/.local/state/qscope", home);
+        else
+                return error_set(e, -ENOENT, "no place for receipts: set HOME or pass --state-dir");
+        receipts = dir ? text_printf("%s/receipts", dir) : NULL;
+        if (!receipts)
+                return -ENOMEM;
+        r = mkdir_parents_at(*receipts == '/' ? open("/", O_RDONLY) : AT_FDCWD, receipts, 0700, geteuid(), getegid(), NULL);
+        if (r < 0)
+                return error_errno(e, r, "%s cannot be made; pass another --state-dir", receipts);
+        *ret = TAKE_PTR(dir);
+        return 0;
+}
+
+typedef struct Context {
+        const Job *job;
+        const JobRunOptions *options;
+        Policy *policy;
+        Plan *plan;
+        Outcome *outcome;
+        PendingFile *pending;
+        char *state_dir, *cwd;
+        char run_id[RUN_ID_MAX];
+} Context;
+
+static void context_clear(Context *c)
+{
+        pending_file_free(c->pending);
+        outcome_free(c->outcome);
+        plan_free(c->plan);
+        policy_free(c->policy);
+        free(c->state_dir);
+        free(c->cwd);
+}
+
+static const char *policy_name(const Context *c)
+{
+        if (c->options->policy)
+                return c->options->policy;
+        return c->job->policy ? c->job->policy : "default";
+}
+
+/* Before anything is started: a run whose receipt could not be written must not be. */
+static int open_receipt(Context *c, Error *e)
+{
+        _cleanup_free_ char *path = NULL;
+
+        if (c->options->receipt_path && streq(c->options->receipt_path, "-"))
+                return 0;
+        if (c->options->receipt_path)
+                return pending_file_open(c->options->receipt_path, &c->pending, e);
+        path = text_printf("%s/receipts/%s.json", c->state_dir, c->plan->job_id);
+        return path ? pending_file_open(path, &c->pending, e) : -ENOMEM;
+}
+
+static int make_plan(Context *c, Error *e)
+{
+        PlanContext context = { .run_id = c->run_id, .env = environ, .runtime_dir = RUNTIME_DIR, .stage_path = QSCOPE_STAGE_PATH };
+        int r = load_policy(policy_name(c), &c->policy, e);
+
+        if (r < 0)
+                return r;
+        r = host_random_id(c->run_id);
+        if (r < 0)
+                return error_errno(e, r, "random bytes");
+        c->cwd = getcwd(NULL, 0);
+        if (!c->cwd && !c->job->cwd)
+                return error_errno(e, -errno, "the current directory");
+        context.cwd = c->cwd ? c->cwd : "/";
+        return plan_make(c->job, c->policy, &context, &c->plan, e);
+}
+
+static int execute(Context *c, Error *e)
+{
+        RunOptions options = { .state_dir = c->state_dir, .job_dir = c->options->job_dir, .trusted = c->options->trusted };
+        int r;
+
+        c->outcome = outcome_new();
+        if (!c->outcome)
+                return -ENOMEM;
+        if (c->plan->refusals.n > 0) {
+                c->outcome->started_realtime_usec = c->outcome->finished_realtime_usec = now_realtime();
+                return host_read(&c->outcome->host);
+        }
+        r = run_execute(c->plan, &options, c->outcome);
+        return r < 0 ? error_errno(e, r, "the run") : 0;
+}
+
+/* One record for `qscope log` and the auditors: names and digests, never the job's bytes or values. */
+static void write_journal(const Context *c, const Judgement *judgement, const JobRunResult *result)
+{
+        _cleanup_strv_ char **fields = NULL;
+        char sha256[HASH_HEX_MAX];
+        int r;
+
+        hash_data(result->text, strlen(result->text), sha256);
+        r = strv_extendf(&fields, "MESSAGE=Job %s: %s", c->plan->job_id, verdict_names[judgement->verdict]);
+        if (r == 0)
+                r = strv_extend(&fields, "MESSAGE_ID=" JOURNAL_RUN_FINISHED);
+        if (r == 0)
+                r = strv_extendf(&fields, "PRIORITY=%d", judgement->verdict == VERDICT_PASS ? 6 : 5);
+        if (r == 0)
+                r = strv_extend(&fields, "SYSLOG_IDENTIFIER=qscope");
+        if (r == 0)
+                r = strv_extendf(&fields, "QSCOPE_JOB_ID=%s", c->plan->job_id);
+        if (r == 0)
+                r = strv_extendf(&fields, "QSCOPE_RUN_ID=%s", c->run_id);
+        if (r == 0)
+                r = strv_extendf(&fields, "QSCOPE_VERDICT=%s", verdict_names[judgement->verdict]);
+        if (r == 0)
+                r = strv_extendf(&fields, "QSCOPE_POLICY=%s", c->policy->name);
+        if (r == 0)
+                r = strv_extendf(&fields, "QSCOPE_POLICY_SHA256=%s", c->policy->sha256);
+        if (r == 0)
+                r = strv_extendf(&fields, "QSCOPE_RECEIPT=%s", result->receipt_path ? result->receipt_path : "");
+        if (r == 0)
+                r = strv_extendf(&fields, "QSCOPE_RECEIPT_SHA256=%s", sha256);
+        /* Without a journal (no systemd, a container) there is still the receipt. */
+        if (r == 0)
+                (void) journal_send(fields);
+}
+
+static int write_receipt(Context *c, const Judgement *judgement, JobRunResult *ret)
+{
+        int r;
+
+        ret->receipt = receipt_build(c->plan, c->outcome, judgement);
+        ret->text = ret->receipt ? json_print(ret->receipt, true) : NULL;
+        if (!ret->text)
+                return -ENOMEM;
+        ret->exit_status = verdict_exit_status(judgement, c->outcome);
+        if (c->pending) {
+                r = pending_file_commit(c->pending, ret->text, strlen(ret->text), c->options->receipt_path != NULL,
+                                &ret->receipt_path, &ret->error);
+                if (r < 0) {
+                        /* What cannot be shown afterwards did not happen as agreed. */
+                        error_prefix(&ret->error, r, "the receipt is lost");
+                        ret->exit_status = 4;
+                }
+        }
+        write_journal(c, judgement, ret);
+        ret->summary = receipt_summary(c->plan, judgement, ret->receipt_path);
+        return ret->summary ? 0 : -ENOMEM;
+}
+
+int job_run(const Job *job, const JobRunOptions *options, JobRunResult *ret, Error *e)
+{
+        _cleanup_(context_clear) Context c = { .job = job, .options = options };
+        _cleanup_(judgement_freep) Judgement *judgement = NULL;
+        int r;
+
+        *ret = (JobRunResult){ 0 };
+        r = make_plan(&c, e);
+        if (r == 0)
+                r = make_state_dir(options->state_dir, &c.state_dir, e);
+        if (r == 0)
+                r = open_receipt(&c, e);
+        if (r == 0)
+                r = execute(&c, e);
+        if (r == 0)
+                r = judge(c.plan, c.outcome, &judgement);
+        if (r == 0)
+                r = write_receipt(&c, judgement, ret);
+        if (r < 0 && e->text[0] == '\0')
+                error_errno(e, r, "the run");
+        return r;
+}

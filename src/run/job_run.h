@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* One job from its parsed form to its receipt on disk and its record in the journal: the one door through which
+ * every run goes, whatever becomes of it. */
+
+#include "core/receipt.h"
+#include "run/run.h"
+
+typedef struct JobRunOptions {
+        const char *policy;       /* name that overrides the job's; NULL: the job's, else "default" */
+        const char *receipt_path; /* NULL: below the state directory, named after the job; "-": not to a file */
+        const char *state_dir;    /* NULL: /var/lib/qscope for root, else $XDG_STATE_HOME/qscope */
+        const char *job_dir;
+        bool trusted;
+} JobRunOptions;
+
+typedef struct JobRunResult {
+        cJSON *receipt, *summary;
+        char *text;         /* the receipt as written */
+        char *receipt_path; /* where it is; NULL: nowhere */
+        int exit_status;    /* of the contract: 0, 1, 3, 4, 128 + signal */
+        Error error;        /* what is to be told besides, such as a receipt that could not be written */
+} JobRunResult;
+
+void job_run_result_clear(JobRunResult *result);
+
+/* 0: the result holds. A negative errno with a sentence when there could be no run at all: no such policy, no
+ * place for the receipt (exit status 2). */
+int job_run(const Job *job, const JobRunOptions *options, JobRunResult *ret, Error *e);

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/jobfs.h"
+
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include "base/path.h"
+#include "sys/file.h"
+#include "sys/layer.h"
+#include "sys/mount.h"
+#include "sys/root.h"
+#include "sys/tree.h"
+#include "sys/workspace.h"
+
+/* Directories of the layer and where the job sees them. systemd's own PrivateTmp= lies on the host's disk, outside
+ * any budget, and its PrivateDevices= shares the host's /dev/shm; these are mounted over both. */
+typedef enum ScratchKind { SCRATCH_TMP, SCRATCH_VAR_TMP, SCRATCH_SHM, SCRATCH_HOME, SCRATCH_ROOT, SCRATCH_OTHER, _SCRATCH_MAX } ScratchKind;
+
+static const struct {
+        const char *name, *target;
+        unsigned mode;
+        bool always;
+} scratch_table[] = {
+        [SCRATCH_TMP] = { "tmp", "/tmp", 01777, true },
+        [SCRATCH_VAR_TMP] = { "vartmp", "/var/tmp", 01777, true },
+        [SCRATCH_SHM] = { "shm", "/dev/shm", 01777, true },
+        [SCRATCH_HOME] = { "homes", "/home", 0755, false },
+        [SCRATCH_ROOT] = { "root", "/root", 0755, false },
+};
+
+struct JobFs {
+        const Plan *plan;
+        const char *image_dir; /* NULL: the layer is a tmpfs */
+        int root_fd;           /* borrowed */
+        int source_fd;
+        char *source_path; /* resolved */
+        bool copy;
+        int layer_fd;
+        bool wanted[_SCRATCH_MAX];
+        char **made; /* directories that we made in scratch space, absolute */
+        WorkspaceMounts workspace;
+        uid_t uid;
+        gid_t gid;
+};
+
+JobFs *jobfs_free(JobFs *fs)
+{
+        if (!fs)
+                return NULL;
+        safe_close(fs->source_fd);
+        safe_close(fs->layer_fd);
+        workspace_mounts_close(&fs->workspace);
+        free(fs->source_path);
+        strv_free(fs->made);
+        free(fs);
+        return NULL;
+}
+
+void jobfs_owner(const JobFs *fs, uid_t *ret_uid, gid_t *ret_gid)
+{
+        struct stat st;
+        bool known = fs->source_fd >= 0 && fstat(fs->source_fd, &st) >= 0;
+
+        *ret_uid = known ? st.st_uid : 0;
+        *ret_gid = known ? st.st_gid : 0;
+}
+
+/* The row of the scratch table in which path lies, or SCRATCH_OTHER. */
+static ScratchKind scratch_of(const char *path)
+{
+        for (size_t i = 0; i < ELEMENTSOF(scratch_table); i++)
+                if (path_is_within(path, scratch_table[i].target))
+                        return (ScratchKind) i;
+        return SCRATCH_OTHER;
+}
+
+static const char *scratch_target(const JobFs *fs, ScratchKind kind)
+{
+        return kind == SCRATCH_OTHER ? fs->plan->home : scratch_table[kind].target;
+}
+
+static const char *scratch_name(ScratchKind kind)
+{
+        return kind == SCRATCH_OTHER ? "home" : scratch_table[kind].name;
+}
+
+static int open_source(JobFs *fs, Error *e)
+{
+        char link[64], path[4096];
+        ssize_t n;
+        int r;
+
+        fs->source_fd = open(fs->plan->cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (fs->source_fd < 0)
+                return error_errno(e, -errno, "%s", fs->plan->cwd);
+        (void) snprintf(link, sizeof(link), "/proc/self/fd/%d", fs->source_fd);
+        n = readlink(link, path, sizeof(path) - 1);
+        if (n <= 0)
+                return error_errno(e, -EIO, "%s", fs->plan->cwd);
+        path[n] = '\0';
+        fs->source_path = strdup(path);
+        if (!fs->source_path)
+                return -ENOMEM;
+        /* The plan judged the path as written; links may lead elsewhere. */
+        r = workspace_path_check(fs->plan->policy, fs->source_path, e);
+        if (r < 0)
+                return r;
+        r = mount_has_submounts(fs->source_path);
+        if (r < 0)
+                return error_errno(e, r, "the mounts below %s", fs->source_path);
+        fs->copy = r > 0;
+        return 0;
+}
+
+/* Mount points outside scratch space are part of the read-only root. */
+static int skeleton_directories(const JobFs *fs, char ***ret)
+{
+        const Plan *plan = fs->plan;
+        int r = 0;
+
+        if (scratch_of(plan->cwd) == SCRATCH_OTHER && !path_is_within(plan->cwd, "/usr"))
+                r = strv_extend(ret, plan->cwd);
+        if (r == 0 && plan->home && scratch_of(plan->home) == SCRATCH_OTHER)
+                r = strv_extend(ret, plan->home);
+        return r;
+}
+
+int jobfs_new(const Plan *plan, int root_fd, const char *image_dir, const char *hostname, JobFs **ret, Error *e)
+{
+        _cleanup_(jobfs_freep) JobFs *fs = calloc(1, sizeof(*fs));
+        _cleanup_strv_ char **directories = NULL;
+        int r;
+
+        if (!fs)
+                return -ENOMEM;
+        *fs = (JobFs){
+                .plan = plan,
+                .image_dir = plan->layer == LAYER_IMAGE ? image_dir : NULL,
+                .root_fd = root_fd,
+                .source_fd = -EBADF,
+                .layer_fd = -EBADF,
+                .workspace = WORKSPACE_MOUNTS_INIT,
+        };
+        for (size_t i = 0; i < ELEMENTSOF(scratch_table); i++)
+                fs->wanted[i] = scratch_table[i].always;
+        fs->wanted[scratch_of(plan->cwd)] = true;
+        fs->wanted[SCRATCH_OTHER] = false;
+        if (plan->home)
+                fs->wanted[scratch_of(plan->home)] = true;
+        if (plan->workspace == WORKSPACE_OVERLAY) {
+                r = open_source(fs, e);
+                if (r < 0)
+                        return r;
+        }
+        r = skeleton_directories(fs, &directories);
+        if (r == 0)
+                r = root_make(root_fd, hostname, directories, e);
+        if (r < 0)
+                return r == -ENOTDIR || r == -ENOENT || r == -EACCES ? -EIO : r;
+        *ret = TAKE_PTR(fs);
+        return 0;
+}
+
+int jobfs_make_layer(JobFs *fs, Error *e)
+{
+        const Limits *limits = &fs->plan->limits;
+        _cleanup_free_ char *target = text_printf("%s/layer", fs->plan->run_dir);
+        int r;
+
+        if (!target)
+                return -ENOMEM;
+        r = layer_open(fs->image_dir, limits->value[LIMIT_DISK],
+                        limits->value[LIMIT_INODES], target, &fs->layer_fd, e);
+        if (r < 0)
+                return r;
+        for (ScratchKind kind = 0; kind < _SCRATCH_MAX; kind++) {
+                unsigned mode = kind == SCRATCH_OTHER ? 0700 : scratch_table[kind].mode;
+
+                if (!fs->wanted[kind])
+                        continue;
+                if (mkdirat(fs->layer_fd, scratch_name(kind), 0700) < 0 ||
+                                fchmodat(fs->layer_fd, scratch_name(kind), mode, 0) < 0)
+                        return error_errno(e, -errno, "the layer's directories");
+        }
+        return 0;
+}
+
+/* Makes path below its scratch directory, so that something can be mounted there or the job finds its home. */
+static int make_scratch_directory(JobFs *fs, const char *path, bool own)
+{
+        ScratchKind kind = scratch_of(path);
+        const char *below = path_below(path, scratch_target(fs, kind));
+        _cleanup_strv_ char **made = NULL;
+        _cleanup_close_ int fd = openat(fs->layer_fd, scratch_name(kind), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int r;
+
+        if (fd < 0)
+                return -errno;
+        r = mkdir_parents_at(fd, below, 0755, own ? fs->uid : 0, own ? fs->gid : 0, &made);
+        for (size_t i = 0; r == 0 && made && made[i]; i++)
+                r = strv_extendf(&fs->made, "%s/%s", scratch_target(fs, kind), made[i]);
+        return r;
+}
+
+static int make_home(JobFs *fs)
+{
+        const char *home = fs->plan->home, *name;
+        _cleanup_close_ int fd = -EBADF;
+        ScratchKind kind;
+        int r;
+
+        if (!home)
+                return 0;
+        kind = scratch_of(home);
+        name = scratch_name(kind);
+        if (kind != SCRATCH_OTHER) {
+                r = make_scratch_directory(fs, home, false);
+                if (r < 0)
+                        return r;
+        }
+        fd = openat(fs->layer_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        name = kind == SCRATCH_OTHER ? "" : path_below(home, scratch_table[kind].target);
+        /* /tmp as a home stays everybody's. */
+        if (kind <= SCRATCH_SHM && *name == '\0')
+                return 0;
+        if (fchownat(fd, *name ? name : ".", fs->uid, fs->gid, 0) < 0 || fchmodat(fd, *name ? name : ".", 0700, 0) < 0)
+                return -errno;
+        return 0;
+}
+
+static int make_scratch(JobFs *fs)
+{
+        const Plan *plan = fs->plan;
+        int r = make_home(fs);
+
+        if (r == 0 && scratch_of(plan->cwd) != SCRATCH_OTHER)
+                r = make_scratch_directory(fs, plan->cwd, plan->home && path_is_within(plan->cwd, plan->home));
+        return r;
+}
+
+static int open_files(const Plan *plan, JobFsOpen open_source, void *userdata, WorkspaceFile **ret, Error *e)
+{
+        const Job *job = plan->job;
+        WorkspaceFile *files = calloc(job->n_files + 1, sizeof(*files));
+
+        if (!files)
+                return -ENOMEM;
+        *ret = files;
+        for (size_t i = 0; i < job->n_files; i++)
+                files[i].source_fd = -EBADF;
+        for (size_t i = 0; i < job->n_files; i++) {
+                const JobFile *file = &job->files[i];
+                int r;
+
+                files[i].path = file->path;
+                files[i].mode = file->mode;
+                files[i].data = file->input.data;
+                files[i].size = file->input.size;
+                if (!file->input.path)
+                        continue;
+                r = open_source(userdata, file->input.path, &files[i].source_fd, e);
+                if (r < 0)
+                        return error_prefix(e, r, "job.files[%zu].source", i);
+        }
+        return 0;
+}
+
+static int make_workspace(JobFs *fs, JobFsOpen open_source, void *userdata, Error *e)
+{
+        const Plan *plan = fs->plan;
+        _cleanup_free_ WorkspaceFile *files = NULL;
+        WorkspaceRequest request = {
+                .run_dir = plan->run_dir,
+                .source_fd = fs->source_fd,
+                .source_path = plan->cwd,
+                .copy = fs->copy,
+                .uid = fs->uid,
+                .gid = fs->gid,
+                .n_files = plan->job->n_files,
+                .image_dir = fs->image_dir,
+                .bytes = plan->limits.value[LIMIT_DISK],
+                .inodes = plan->limits.value[LIMIT_INODES],
+        };
+        int r = open_files(plan, open_source, userdata, &files, e);
+
+        request.files = files;
+        if (r == 0)
+                r = workspace_make(&request, &fs->workspace, e);
+        for (size_t i = 0; files && i < plan->job->n_files; i++)
+                safe_close(files[i].source_fd);
+        return r;
+}
+
+#define MOVES_MAX 16
+
+typedef struct Moves {
+        MountMove items[MOVES_MAX];
+        size_t n;
+} Moves;
+
+static void moves_add(Moves *moves, int fd, const char *target)
+{
+        assert(moves->n < MOVES_MAX);
+        moves->items[moves->n++] = (MountMove){ fd, target };
+}
+
+static int add_scratch_moves(JobFs *fs, Moves *moves)
+{
+        for (ScratchKind kind = 0; kind < _SCRATCH_MAX; kind++) {
+                int fd, r;
+
+                if (!fs->wanted[kind])
+                        continue;
+                r = mount_clone(fs->layer_fd, scratch_name(kind), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &fd);
+                if (r < 0)
+                        return r;
+                moves_add(moves, fd, scratch_target(fs, kind));
+        }
+        return 0;
+}
+
+/* Terminals of its own: PrivateDevices= shows those of the host. And of the control groups only its own, where
+ * runtimes that size themselves look for their limits. */
+static int add_system_moves(int service_fd, Moves *moves, Error *e)
+{
+        MountOption options[] = { { "source", "devpts" }, { "mode", "0620" }, { "ptmxmode", "0666" }, { "max", "64" }, { 0 } };
+        int fd, r;
+
+        r = mount_new("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, &fd, e);
+        if (r < 0)
+                return r;
+        moves_add(moves, fd, "/dev/pts");
+        r = mount_clone(service_fd, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &fd);
+        if (r < 0)
+                return error_errno(e, r, "the job's control group cannot be shown to it");
+        moves_add(moves, fd, "/sys/fs/cgroup");
+        return 0;
+}
+
+int jobfs_attach(JobFs *fs, int proc_fd, int service_fd, uid_t uid, gid_t gid, JobFsOpen open_source, void *userdata,
+                Error *e)
+{
+        const Plan *plan = fs->plan;
+        Moves moves = { 0 };
+        int r;
+
+        fs->uid = uid;
+        fs->gid = gid;
+        r = root_add_user(fs->root_fd, uid, gid, plan->passwd_home, e);
+        if (r < 0)
+                return r;
+        r = make_scratch(fs);
+        if (r < 0)
+                return error_errno(e, r, "the job's home directory cannot be made");
+        r = make_workspace(fs, open_source, userdata, e);
+        if (r < 0)
+                return r;
+        r = add_scratch_moves(fs, &moves);
+        if (r < 0)
+                error_errno(e, r, "the job's scratch directories");
+        if (r == 0)
+                r = add_system_moves(service_fd, &moves, e);
+        if (r == 0) {
+                moves_add(&moves, TAKE_FD(fs->workspace.job_fd), plan->cwd);
+                /* The stage runs on; only its name in the job's root goes. */
+                moves_add(&moves, -EBADF, STAGE_TARGET);
+                r = mount_move_into(proc_fd, moves.items, moves.n, e);
+        }
+        for (size_t i = 0; i < moves.n; i++)
+                safe_close(moves.items[i].fd);
+        return r;
+}
+
+static int add_place_fact(Outcome *o, int proc_fd, const char *target, int wanted_fd)
+{
+        _cleanup_free_ char *path = text_printf("root%s", target), *name = text_printf("mount:%s", target);
+        struct stat theirs, ours;
+        bool same;
+
+        if (!path || !name)
+                return -ENOMEM;
+        same = fstatat(proc_fd, path, &theirs, AT_SYMLINK_NOFOLLOW) >= 0 && fstat(wanted_fd, &ours) >= 0 &&
+               theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+        return outcome_add_fact(o, name, same, "the job's layer", same ? "the job's layer" : "something else");
+}
+
+int jobfs_facts(const JobFs *fs, int proc_fd, Outcome *o)
+{
+        int r = add_place_fact(o, proc_fd, fs->plan->cwd, fs->workspace.merged_fd);
+
+        for (ScratchKind kind = 0; r == 0 && kind < _SCRATCH_MAX; kind++) {
+                _cleanup_close_ int fd = -EBADF;
+
+                /* What the workspace itself covers is not to be seen. */
+                if (!fs->wanted[kind] || streq(scratch_target(fs, kind), fs->plan->cwd))
+                        continue;
+                fd = openat(fs->layer_fd, scratch_name(kind), O_PATH | O_DIRECTORY | O_CLOEXEC);
+                r = add_place_fact(o, proc_fd, scratch_target(fs, kind), fd);
+        }
+        return r;
+}
+
+static int walk_all(JobFs *fs, TreeWalk *walk, Error *e)
+{
+        int r = tree_compare(walk, fs->workspace.upper_fd, fs->workspace.lower_fd, fs->workspace.merged_fd, fs->plan->cwd, e);
+
+        for (ScratchKind kind = 0; r == 0 && kind < _SCRATCH_MAX; kind++) {
+                _cleanup_close_ int fd = -EBADF;
+
+                if (!fs->wanted[kind])
+                        continue;
+                fd = openat(fs->layer_fd, scratch_name(kind), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                if (fd < 0)
+                        return error_errno(e, -errno, "%s", scratch_target(fs, kind));
+                r = tree_scratch(walk, fd, scratch_target(fs, kind), fs->made, e);
+        }
+        return r;
+}
+
+/* The directory in which an expected path lies, and the rest of the path. */
+static int open_expected(const JobFs *fs, const char *path, const char **ret_below)
+{
+        const char *cwd = fs->plan->cwd;
+        ScratchKind kind;
+
+        if (*path != '/') {
+                *ret_below = path;
+                return fcntl(fs->workspace.merged_fd, F_DUPFD_CLOEXEC, 0);
+        }
+        if (path_is_within(path, cwd)) {
+                *ret_below = path_below(path, cwd);
+                return fcntl(fs->workspace.merged_fd, F_DUPFD_CLOEXEC, 0);
+        }
+        kind = scratch_of(path);
+        if (kind == SCRATCH_OTHER || !fs->wanted[kind])
+                return -EBADF;
+        *ret_below = path_below(path, scratch_table[kind].target);
+        return openat(fs->layer_fd, scratch_name(kind), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static int observe_expected(const JobFs *fs, Outcome *o, Error *e)
+{
+        const Expect *expect = &fs->plan->job->expect;
+
+        if (expect->n_files == 0)
+                return 0;
+        o->expected_files = calloc(expect->n_files, sizeof(*o->expected_files));
+        if (!o->expected_files)
+                return -ENOMEM;
+        o->n_expected_files = expect->n_files;
+        for (size_t i = 0; i < expect->n_files; i++) {
+                const ExpectFile *wanted = &expect->files[i];
+                struct ExpectedFile *seen = &o->expected_files[i];
+                char sha256[HASH_HEX_MAX];
+                const char *below;
+                _cleanup_close_ int fd = open_expected(fs, wanted->path, &below);
+                int r;
+
+                seen->equals = wanted->equals ? 0 : -1;
+                if (fd < 0)
+                        continue;
+                r = tree_file(fd, below, &seen->exists, seen->sha256);
+                if (r < 0)
+                        return error_errno(e, r, "expect.files: %s", wanted->path);
+                if (wanted->equals) {
+                        hash_data(wanted->equals, strlen(wanted->equals), sha256);
+                        seen->equals = streq(sha256, seen->sha256);
+                }
+        }
+        return 0;
+}
+
+int jobfs_observe(JobFs *fs, Outcome *o, Error *e)
+{
+        TreeOwner owner = { fs->uid, fs->workspace.owner_uid, fs->gid, fs->workspace.owner_gid };
+        _cleanup_(tree_walk_freep) TreeWalk *walk = NULL;
+        const char *lost;
+        int r;
+
+        o->workspace_method = strdup(fs->workspace.method);
+        o->layer = strdup(layer_to_string(fs->plan->layer));
+        if (!o->workspace_method || !o->layer)
+                return -ENOMEM;
+        r = layer_read(fs->layer_fd, &o->usage, &o->events);
+        if (r < 0)
+                return error_errno(e, r, "the layer");
+        r = tree_walk_new(&owner, fs->plan->limits.value[LIMIT_FILE_SIZE], &walk);
+        if (r == 0)
+                r = walk_all(fs, walk, e);
+        if (r == 0)
+                r = tree_walk_finish(walk, &o->changes, &o->events.file_at_limit, &lost);
+        if (r == 0 && lost) {
+                o->evidence_lost = true;
+                o->evidence_message = strdup(lost);
+        }
+        return r < 0 ? r : observe_expected(fs, o, e);
+}

@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/state.h"
+
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+
+#include "sys/cgroup.h"
+#include "sys/gate.h"
+#include "sys/host.h"
+#include "sys/mount.h"
+
+#define START_TIMEOUT (45 * USEC_PER_SEC)
+#define STOP_TIMEOUT  (30 * USEC_PER_SEC)
+
+void run_phase(Run *run, Phase ended)
+{
+        uint64_t now = now_monotonic();
+
+        run->outcome->phase_usec[ended] = now - run->phase_start_usec;
+        run->phase_start_usec = now;
+}
+
+int run_timer(Run *run, RunTimer timer, uint64_t usec, sd_event_time_handler_t handler)
+{
+        run_timer_off(run, timer);
+        return sd_event_add_time_relative(run->event, &run->timers[timer], CLOCK_MONOTONIC, usec, 1000, handler, run);
+}
+
+void run_timer_off(Run *run, RunTimer timer)
+{
+        run->timers[timer] = sd_event_source_disable_unref(run->timers[timer]);
+}
+
+int run_host_error(Run *run, const char *code, const char *remedy, const Error *e)
+{
+        outcome_host_error(run->outcome, code, remedy, "%s", e->text);
+        return run->units_asked ? run_kill(run) : run_stop(run);
+}
+
+static int done(Run *run)
+{
+        run->state = RUN_DONE;
+        return sd_event_exit(run->event, 0);
+}
+
+static void on_stopped(void *userdata, int r, _unused_ const Error *e)
+{
+        Run *run = userdata;
+
+        run->stop_failed = r < 0 && r != -ENOENT;
+        (void) done(run);
+}
+
+static int on_stop_timeout(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata)
+{
+        Run *run = userdata;
+
+        run->stop_failed = true;
+        return done(run);
+}
+
+/* A bus that went away in the meantime is tried once more. */
+static int ask_stop(Run *run)
+{
+        Manager *again;
+        int r = manager_stop(run->manager, run->plan->slice, on_stopped, run, NULL);
+
+        if (r >= 0)
+                return r;
+        r = manager_connect(run->event, &again, NULL);
+        if (r < 0)
+                return r;
+        manager_free(run->manager);
+        run->manager = again;
+        return manager_stop(run->manager, run->plan->slice, on_stopped, run, NULL);
+}
+
+int run_stop(Run *run)
+{
+        if (run->state >= RUN_STOPPING)
+                return 0;
+        run->state = RUN_STOPPING;
+        for (RunTimer timer = 0; timer < _RUN_TIMER_MAX; timer++)
+                run_timer_off(run, timer);
+        run->events_source = sd_event_source_disable_unref(run->events_source);
+        if (!run->units_asked)
+                return done(run);
+        manager_cancel(run->manager);
+        (void) run_timer(run, TIMER_WATCHDOG, STOP_TIMEOUT, on_stop_timeout);
+        if (ask_stop(run) < 0) {
+                run->stop_failed = true;
+                return done(run);
+        }
+        return 0;
+}
+
+static const char *const step_names[_GATE_STEP_MAX] = {
+        [GATE_STEP_NONE] = "none",
+        [GATE_STEP_PREPARE] = "prepare",
+        [GATE_STEP_CHDIR] = "chdir",
+        [GATE_STEP_EXEC] = "exec",
+};
+
+static void record_exec(Run *run, const struct GateMessage *message)
+{
+        ExecRecord *exec = &run->outcome->exec;
+
+        if (message->kind == GATE_TRYING || message->kind == GATE_FAILED) {
+                free(exec->resolved);
+                exec->resolved = message->path[0] ? strdup(message->path) : NULL;
+        }
+        if (message->kind != GATE_FAILED)
+                return;
+        exec->error = message->error > 0 ? message->error : EIO;
+        free(exec->step);
+        exec->step = strdup(step_names[message->step]);
+        exec->head_size = MIN((size_t) message->head_size, sizeof(exec->head));
+        memcpy(exec->head, message->head, exec->head_size);
+        exec->file_mode = message->mode;
+}
+
+void run_settle_exec(Run *run)
+{
+        struct GateMessage message;
+        GatePeer peer;
+
+        if (run->exec_settled)
+                return;
+        run->exec_settled = true;
+        run->life_source = sd_event_source_disable_unref(run->life_source);
+        run->gate_source = sd_event_source_disable_unref(run->gate_source);
+        run->outcome->exec.error = 0;
+        while (gate_receive(run->gate_fd, &message, &peer) == 1)
+                if (peer.pid == run->pid)
+                        record_exec(run, &message);
+        run->gate_fd = safe_close(run->gate_fd);
+}
+
+int on_life(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata)
+{
+        run_settle_exec(userdata);
+        return 0;
+}
+
+static int on_gate(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata)
+{
+        Run *run = userdata;
+        struct GateMessage message;
+        Error e = ERROR_INIT;
+        GatePeer peer;
+        int r;
+
+        /* After the release everything is read at once, when the exec is settled. */
+        if (run->state != RUN_STARTING || run->ready) {
+                run->gate_source = sd_event_source_disable_unref(run->gate_source);
+                return 0;
+        }
+        r = gate_receive(run->gate_fd, &message, &peer);
+        if (r == 0)
+                return 0;
+        if (r < 0 || message.kind != GATE_READY || peer.pid <= 0 || peer.uid == 0) {
+                run->gate_source = sd_event_source_disable_unref(run->gate_source);
+                error_set(&e, -EBADMSG, r == -EPIPE ? "the stage ended before it reached the gate"
+                                                    : "the stage said something else than that it is ready");
+                return run_host_error(run, "stage_failed", NULL, &e);
+        }
+        run->ready = true;
+        run_timer_off(run, TIMER_WATCHDOG);
+        return run_release(run, peer.pid, peer.uid, peer.gid);
+}
+
+/* Exit statuses of systemd's own steps between fork and exec (systemd.exec(5), "Process Exit Codes"). */
+static const struct {
+        int status;
+        const char *name;
+} step_statuses[] = {
+        { 200, "CHDIR" },    { 203, "EXEC" },       { 205, "LIMITS" },   { 208, "STDIN" },      { 209, "STDOUT" },
+        { 210, "CHROOT" },   { 213, "SECUREBITS" }, { 216, "GROUP" },    { 217, "USER" },       { 218, "CAPABILITIES" },
+        { 219, "CGROUP" },   { 225, "NETWORK" },    { 226, "NAMESPACE" }, { 227, "NO_NEW_PRIVILEGES" },
+        { 228, "SECCOMP" },  { 232, "ADDRESS_FAMILIES" }, { 233, "RUNTIME_DIRECTORY" }, { 237, "KEYRING" },
+};
+
+static void on_failed_status(void *userdata, int r, const ServiceStatus *status)
+{
+        Run *run = userdata;
+        const char *step = NULL;
+        Error e = ERROR_INIT;
+
+        if (run->state != RUN_STARTING)
+                return;
+        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(step_statuses); i++)
+                if (status->code == CLD_EXITED && status->status == step_statuses[i].status)
+                        step = step_statuses[i].name;
+        if (step)
+                error_set(&e, -EIO, "systemd could not set up the sandbox: step %s failed (status %d)", step, status->status);
+        else
+                error_set(&e, -EIO, "systemd could not start the unit (result \"%s\")", r >= 0 ? status->result : "unknown");
+        (void) run_host_error(run, step ? "sandbox_failed" : "start_failed", "journalctl -b -u 'qscope-*' says more", &e);
+}
+
+static void on_started(void *userdata, int r, const Error *e)
+{
+        Run *run = userdata;
+        Error copy = *e;
+
+        if (r >= 0 || run->state != RUN_STARTING || run->ready)
+                return;
+        /* Refused at once, or a start job that failed: the unit then knows at which step. */
+        if (!strstr(e->text, "systemd's job for") || manager_status(run->manager, run->plan->service, on_failed_status, run) < 0)
+                (void) run_host_error(run, "start_refused", NULL, &copy);
+}
+
+static int on_start_timeout(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata)
+{
+        Error e = ERROR_INIT;
+
+        error_set(&e, -ETIMEDOUT, "systemd did not start the unit within %u s", (unsigned) (START_TIMEOUT / USEC_PER_SEC));
+        return run_host_error(userdata, "start_timeout", "look at systemctl list-jobs", &e);
+}
+
+static int on_signal(_unused_ sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+{
+        Run *run = userdata;
+
+        if (run->outcome->abort_signal == 0 && run->state < RUN_STOPPING)
+                run->outcome->abort_signal = (int) info->ssi_signo;
+        if (run->state == RUN_RUNNING)
+                run->outcome->duration_usec = now_monotonic() - run->released_usec;
+        return run->units_asked ? run_kill(run) : run_stop(run);
+}
+
+static int start(Run *run, Error *e)
+{
+        UnitRequest request = {
+                .service = run->plan->service,
+                .slice = run->plan->slice,
+                .service_properties = &run->plan->service_properties,
+                .slice_properties = &run->plan->slice_properties,
+                .program = STAGE_TARGET,
+                .stdin_fd = run->stage_fd,
+        };
+        int r = sd_event_add_io(run->event, &run->gate_source, run->gate_fd, EPOLLIN, on_gate, run);
+
+        if (r >= 0)
+                r = run_timer(run, TIMER_WATCHDOG, START_TIMEOUT, on_start_timeout);
+        if (r < 0)
+                return error_errno(e, r, "the event loop");
+        run_phase(run, PHASE_PREPARE);
+        r = manager_start(run->manager, &request, on_started, run, e);
+        if (r < 0)
+                return r;
+        run->units_asked = true;
+        run->stage_fd = safe_close(run->stage_fd);
+        return 0;
+}
+
+static bool wants_whole(const ExpectStream *expect)
+{
+        return expect->equals || expect->contains || expect->matches || expect->json;
+}
+
+static int open_streams(Run *run, Error *e)
+{
+        const Job *job = run->plan->job;
+        uint64_t keep = run->plan->limits.value[LIMIT_OUTPUT];
+        InputScope scope = {
+                .cwd = run->plan->workspace == WORKSPACE_OVERLAY ? run->plan->cwd : NULL,
+                .job_dir = run->options->job_dir,
+                .trusted = run->options->trusted,
+        };
+        int r;
+
+        keep = keep == LIMIT_UNLIMITED ? CAPTURE_WHOLE_MAX : MIN(keep, CAPTURE_WHOLE_MAX);
+        r = capture_new(keep, wants_whole(&job->expect.out), &run->captures[0], &run->output_fds[0]);
+        if (r == 0)
+                r = capture_new(keep, wants_whole(&job->expect.err), &run->captures[1], &run->output_fds[1]);
+        if (r == 0)
+                r = gate_open(&run->gate_fd, &run->stage_fd);
+        if (r < 0)
+                return error_errno(e, r, "pipes and sockets");
+        jobfs_owner(run->fs, &scope.owner_uid, &scope.owner_gid);
+        return input_stdin(&scope, job, &run->stdin_fd, e);
+}
+
+/* Which controller each limit needs. */
+static const struct {
+        LimitKind limit;
+        Controller controller;
+} limit_controllers[] = {
+        { LIMIT_MEMORY, CONTROLLER_MEMORY },
+        { LIMIT_SWAP, CONTROLLER_MEMORY },
+        { LIMIT_TASKS, CONTROLLER_PIDS },
+        { LIMIT_CPU, CONTROLLER_CPU },
+};
+
+static int check_controllers(const Plan *plan, const char **ret_code, Error *e)
+{
+        unsigned controllers = 0;
+        int r = cgroup_host(&controllers, e);
+
+        *ret_code = "cgroup_v1";
+        if (r < 0)
+                return r;
+        *ret_code = "controller_missing";
+        for (size_t i = 0; i < ELEMENTSOF(limit_controllers); i++) {
+                if (plan->limits.value[limit_controllers[i].limit] == LIMIT_UNLIMITED ||
+                                (controllers & limit_controllers[i].controller))
+                        continue;
+                return error_set(e, -EOPNOTSUPP, "limits.%s cannot be kept: the control group controller \"%s\" is missing",
+                                limit_table[limit_controllers[i].limit].key,
+                                controller_name(limit_controllers[i].controller));
+        }
+        return 0;
+}
+
+/* Each step with the reason code of its failure and what a person can do about it. */
+static int fail(Run *run, const char *code, const char *remedy, const Error *e)
+{
+        outcome_host_error(run->outcome, code, remedy, "%s", e->text);
+        return -EHOSTDOWN;
+}
+
+static int connect_host(Run *run)
+{
+        const char *code;
+        Error e = ERROR_INIT;
+        int r;
+
+        if (geteuid() != 0) {
+                error_set(&e, -EPERM, "qscope must be root to ask systemd for an isolated unit");
+                return fail(run, "not_root", "run it as root (sudo qscope …)", &e);
+        }
+        r = guard_start(&run->guard);
+        if (r < 0) {
+                error_errno(&e, r, "the guard process cannot be started");
+                return fail(run, "internal", NULL, &e);
+        }
+        r = manager_connect(run->event, &run->manager, &e);
+        if (r < 0)
+                return r == -EHOSTDOWN ? fail(run, "no_systemd", "run qscope on a host that systemd booted, or in tools/bed", &e)
+                                       : fail(run, "bus_unavailable", "start it: systemctl start dbus.socket", &e);
+        run->outcome->host.systemd = strdup(manager_version(run->manager));
+        if (manager_version_number(run->manager) < MANAGER_VERSION_MIN) {
+                error_set(&e, -EOPNOTSUPP, "systemd %s is too old: ExitType=cgroup and more came with %u",
+                                manager_version(run->manager), MANAGER_VERSION_MIN);
+                return fail(run, "systemd_too_old", "upgrade systemd", &e);
+        }
+        if (rundir_clean(run->manager, &e) < 0)
+                (void) outcome_blind_spot(run->outcome, "what an earlier run left could not be removed: %s", e.text);
+        e = ERROR_INIT;
+        if (check_controllers(run->plan, &code, &e) < 0)
+                return fail(run, code, "boot with the unified hierarchy (systemd.unified_cgroup_hierarchy=1), or set the limit to null in the policy", &e);
+        return 0;
+}
+
+/* The working directory is part of what was proposed: that it is missing is the job's failure, as if chdir(2) had
+ * failed in it. */
+static bool is_bad_cwd(Run *run, int r)
+{
+        ExecRecord *exec = &run->outcome->exec;
+
+        if (r != -ENOENT && r != -ENOTDIR && r != -EACCES && r != -ELOOP && r != -ENAMETOOLONG)
+                return false;
+        exec->error = -r;
+        exec->step = strdup("chdir");
+        exec->resolved = strdup(run->plan->cwd);
+        return true;
+}
+
+static int prepare(Run *run)
+{
+        Error e = ERROR_INIT;
+        int r = mount_namespace_own();
+
+        if (r < 0) {
+                error_errno(&e, r, "a mount namespace of its own");
+                return fail(run, "internal", NULL, &e);
+        }
+        r = rundir_new(run->plan->run_id, &run->dir, &e);
+        if (r < 0)
+                return fail(run, "internal", NULL, &e);
+        r = jobfs_new(run->plan, rundir_root_fd(run->dir), run->options->state_dir, run->outcome->host.hostname, &run->fs, &e);
+        if (r < 0)
+                return is_bad_cwd(run, r) ? r : fail(run, "workspace_failed", NULL, &e);
+        r = open_streams(run, &e);
+        if (r < 0)
+                return fail(run, "stdin_failed", NULL, &e);
+        return 0;
+}
+
+static int add_signals(Run *run)
+{
+        static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+        sigset_t set;
+        int r = 0;
+
+        (void) sigemptyset(&set);
+        for (size_t i = 0; i < ELEMENTSOF(numbers); i++)
+                (void) sigaddset(&set, numbers[i]);
+        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+                return -errno;
+        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(numbers); i++)
+                r = sd_event_add_signal(run->event, &run->signals[i], numbers[i], on_signal, run);
+        return r < 0 ? r : 0;
+}
+
+/* Deep trees are walked with a few descriptors for each level. */
+static void raise_descriptor_limit(void)
+{
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+                return;
+        limit.rlim_cur = limit.rlim_max;
+        (void) setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int add_blind_spots(Outcome *o)
+{
+        static const char *const spots[] = {
+                "processes: the tree of all processes is not recorded, only what was left running",
+                "sockets: not observed",
+                "egress: attempts to leave are stopped, but not recorded",
+                "ipc and descriptors of leftovers: not observed; they end with the job's namespaces",
+                "usage.memory_peak_bytes includes systemd's own start of the unit",
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(spots); i++) {
+                int r = outcome_blind_spot(o, "%s", spots[i]);
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static void collect_streams(Run *run)
+{
+        StreamRecord *records[] = { &run->outcome->out, &run->outcome->err };
+
+        for (size_t i = 0; i < 2; i++) {
+                if (run->captures[i] && capture_finish(run->captures[i], records[i]) == 0)
+                        continue;
+                *records[i] = (StreamRecord){ .utf8 = true };
+                hash_data("", 0, records[i]->sha256);
+        }
+}
+
+static void clear(Run *run)
+{
+        sd_event_source **sources[] = {
+                &run->gate_source, &run->life_source, &run->exit_source, &run->events_source,
+                &run->output_sources[0], &run->output_sources[1],
+        };
+        int *fds[] = {
+                &run->gate_fd, &run->stage_fd, &run->life_fd, &run->pidfd, &run->proc_fd, &run->slice_fd, &run->service_fd,
+                &run->events_fd, &run->stdin_fd, &run->output_fds[0], &run->output_fds[1],
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(sources); i++)
+                *sources[i] = sd_event_source_disable_unref(*sources[i]);
+        for (size_t i = 0; i < ELEMENTSOF(run->signals); i++)
+                run->signals[i] = sd_event_source_disable_unref(run->signals[i]);
+        for (RunTimer timer = 0; timer < _RUN_TIMER_MAX; timer++)
+                run_timer_off(run, timer);
+        for (size_t i = 0; i < ELEMENTSOF(fds); i++)
+                *fds[i] = safe_close(*fds[i]);
+        for (size_t i = 0; i < 2; i++)
+                run->captures[i] = capture_free(run->captures[i]);
+        run->errors = error_counter_free(run->errors);
+        run->fs = jobfs_free(run->fs);
+        run->dir = run->stop_failed ? rundir_abandon(run->dir) : rundir_free(run->dir);
+        run->manager = manager_free(run->manager);
+        run->event = sd_event_unref(run->event);
+        guard_dismiss(&run->guard);
+}
+
+static int loop(Run *run)
+{
+        Error e = ERROR_INIT;
+        int r;
+
+        if (connect_host(run) < 0 || prepare(run) < 0)
+                return 0;
+        r = start(run, &e);
+        if (r < 0) {
+                (void) fail(run, "start_refused", NULL, &e);
+                return 0;
+        }
+        r = jobfs_make_layer(run->fs, &e);
+        if (r < 0)
+                (void) run_host_error(run, "layer_failed", NULL, &e);
+        r = sd_event_loop(run->event);
+        return r < 0 ? r : 0;
+}
+
+int run_execute(const Plan *plan, const RunOptions *options, Outcome *outcome)
+{
+        Run run = {
+                .plan = plan,
+                .options = options,
+                .outcome = outcome,
+                .guard = GUARD_INIT,
+                .gate_fd = -EBADF,
+                .stage_fd = -EBADF,
+                .life_fd = -EBADF,
+                .pidfd = -EBADF,
+                .proc_fd = -EBADF,
+                .slice_fd = -EBADF,
+                .service_fd = -EBADF,
+                .events_fd = -EBADF,
+                .stdin_fd = -EBADF,
+                .output_fds = { -EBADF, -EBADF },
+                .phase_start_usec = now_monotonic(),
+        };
+        int r;
+
+        outcome->started_realtime_usec = now_realtime();
+        raise_descriptor_limit();
+        r = host_read(&outcome->host);
+        if (r == 0)
+                r = add_blind_spots(outcome);
+        if (r == 0)
+                r = sd_event_new(&run.event);
+        if (r >= 0)
+                r = add_signals(&run);
+        if (r >= 0)
+                r = loop(&run);
+        collect_streams(&run);
+        outcome->finished_realtime_usec = now_realtime();
+        clear(&run);
+        return r;
+}

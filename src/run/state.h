@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The state of one run, shared by the files of run/ that make up its machine. */
+
+#include <systemd/sd-event.h>
+
+#include "run/guard.h"
+#include "run/input.h"
+#include "run/jobfs.h"
+#include "run/run.h"
+#include "run/rundir.h"
+#include "sys/capture.h"
+#include "sys/errors.h"
+#include "sys/manager.h"
+
+typedef enum RunState {
+        RUN_STARTING, /* the manager has been asked; the stage is not at the gate yet */
+        RUN_RUNNING,  /* the gate is open */
+        RUN_DRAINING, /* the main process has ended; what is left has the grace */
+        RUN_KILLING,  /* everything has been killed; not everything is gone */
+        RUN_STOPPING, /* nothing lives any more; the units are being stopped */
+        RUN_DONE,
+} RunState;
+
+typedef enum RunTimer { TIMER_WATCHDOG, TIMER_DEADLINE, TIMER_CPU, TIMER_STATUS, _RUN_TIMER_MAX } RunTimer;
+
+typedef struct Run {
+        const Plan *plan;
+        const RunOptions *options;
+        Outcome *outcome;
+        RunState state;
+
+        Guard guard;
+        RunDir *dir;
+        JobFs *fs;
+        sd_event *event;
+        Manager *manager;
+
+        int gate_fd, stage_fd, life_fd;
+        int pidfd, proc_fd, slice_fd, service_fd, events_fd;
+        int stdin_fd, output_fds[2]; /* the job's ends, closed here once they are handed over */
+        Capture *captures[2];
+        ErrorCounter *errors;
+        Usage base; /* what the slice had used when the gate was opened */
+
+        sd_event_source *gate_source, *life_source, *exit_source, *events_source, *output_sources[2];
+        sd_event_source *timers[_RUN_TIMER_MAX], *signals[3];
+
+        pid_t pid;
+        uid_t uid;
+        gid_t gid;
+        bool units_asked, ready, exec_settled, main_ended, status_known, observed, stop_failed;
+        unsigned status_tries;
+        uint64_t released_usec; /* CLOCK_MONOTONIC */
+        uint64_t released_boottime_usec;
+        uint64_t phase_start_usec;
+} Run;
+
+/* Ends the phase that has been going on since the last call. */
+void run_phase(Run *run, Phase ended);
+
+/* The host's fault: the run ends as an error. Kills what has been started. Returns 0, for event handlers. */
+int run_host_error(Run *run, const char *code, const char *remedy, const Error *e);
+
+/* Arms or re-arms a timer, usec from now. */
+int run_timer(Run *run, RunTimer timer, uint64_t usec, sd_event_time_handler_t handler);
+void run_timer_off(Run *run, RunTimer timer);
+
+/* Stops the units, after the last process is gone or because none ever came. */
+int run_stop(Run *run);
+
+/* Whether the command was executed: everything the stage had to say has been read then. */
+void run_settle_exec(Run *run);
+int on_life(sd_event_source *source, int fd, uint32_t revents, void *userdata);
+
+/* --- hold.c: the stage is at the gate --- */
+int run_release(Run *run, pid_t pid, uid_t uid, gid_t gid);
+
+/* --- settle.c: from the end of the main process to the last one's --- */
+int run_kill(Run *run);
+int run_main_ended(Run *run);
+int run_advance(Run *run);
+int on_cgroup_events(sd_event_source *source, int fd, uint32_t revents, void *userdata);
+int on_output(sd_event_source *source, int fd, uint32_t revents, void *userdata);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Control groups, version 2 (Documentation/admin-guide/cgroup-v2.rst). Which controllers the host has comes from
+ * libcgroup; a job's own group is only ever reached through the descriptor of its directory, since a path may
+ * be somebody else's a moment later. */
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "core/outcome.h"
+
+typedef enum Controller {
+        CONTROLLER_MEMORY = 1 << 0,
+        CONTROLLER_PIDS = 1 << 1,
+        CONTROLLER_CPU = 1 << 2,
+        CONTROLLER_IO = 1 << 3,
+} Controller;
+
+/* Checks that /sys/fs/cgroup is the unified hierarchy and says which controllers it has. -EOPNOTSUPP with a
+ * sentence when it is not. */
+int cgroup_host(unsigned *ret_controllers, Error *e);
+const char *controller_name(Controller one);
+
+/* Reads the group of a process ("0::/a/b" of /proc/PID/cgroup) and checks that it is .../slice/service. Opens
+ * both. -ESTALE when the process is somewhere else. */
+int cgroup_open_job(pid_t pid, const char *slice, const char *service, int *ret_slice_fd, int *ret_service_fd);
+
+/* One number of a group's file; UNKNOWN for "max" and for a file that is not there. With key: of "key value". */
+uint64_t cgroup_value(int fd, const char *file, const char *key);
+
+/* The group's counters into usage (cpu, memory, pids, io, pressure). What is not there stays UNKNOWN. */
+void cgroup_read_usage(int slice_fd, Usage *usage);
+
+/* The counters of limits that fired. pids.events counts in the group that was forking, which is the service's
+ * in older kernels and the one whose limit it was in newer ones; so the larger of both. */
+void cgroup_read_events(int slice_fd, int service_fd, LimitEvents *events);
+
+/* 1: some process is in it or below, 0: none, or a negative errno. */
+int cgroup_is_populated(int fd);
+
+/* Opens cgroup.events for poll(2) with POLLPRI. */
+int cgroup_open_events(int fd);
+
+/* Freezes and waits until nothing in it runs; -ETIMEDOUT after timeout_usec. */
+int cgroup_freeze(int fd, uint64_t timeout_usec);
+int cgroup_thaw(int fd);
+
+/* SIGKILL to every process in it and below, frozen ones too. Asynchronous: wait until it is not populated. */
+int cgroup_kill(int fd);
+
+/* Kills a slice's group by its unit name, for runs whose qscope is gone; 0 also when there is none. */
+int cgroup_kill_slice(const char *slice);
+
+/* Every pid in the group, newly allocated; at most max of them, *ret_total counts all. */
+int cgroup_pids(int fd, size_t max, pid_t **ret, size_t *ret_n, uint64_t *ret_total);

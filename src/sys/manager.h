@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The service manager, over D-Bus (org.freedesktop.systemd1(5)). The only place that knows sd-bus. It is told
+ * properties and names; it never sees a job or a policy. Calls made while a job runs are asynchronous, so that
+ * a slow manager never stops the reading of a job's output. */
+
+#include <systemd/sd-event.h>
+
+#include "base/error.h"
+#include "core/property.h"
+
+/* The oldest systemd with all that is asked for (ExitType=cgroup is from 250). */
+#define MANAGER_VERSION_MIN 250
+
+typedef struct Manager Manager;
+
+/* Connects to the system bus and subscribes to the manager's signals. -EHOSTDOWN when there is no systemd,
+ * -ENOTCONN when the bus cannot be reached, each with a sentence. event may be NULL for synchronous use. */
+int manager_connect(sd_event *event, Manager **ret, Error *e);
+Manager *manager_free(Manager *m);
+DEFINE_CLEANUP(Manager *, manager_free)
+
+/* "252.38-1~deb12u1"; NULL when it did not say. Borrowed. */
+const char *manager_version(const Manager *m);
+/* Its leading number, 0 when unknown. */
+unsigned manager_version_number(const Manager *m);
+
+/* A service with a slice of its own, to be made by one call. */
+typedef struct UnitRequest {
+        const char *service, *slice;
+        const PropertyList *service_properties, *slice_properties;
+        const char *program; /* ExecStart=, a path inside the unit's root */
+        int stdin_fd;        /* StandardInputFileDescriptor=; stays the caller's */
+} UnitRequest;
+
+/* r: 0 or a negative errno with a sentence in e (never NULL). Called once. */
+typedef void (*ManagerHandler)(void *userdata, int r, const Error *e);
+
+/* Asks for the units; the handler is called when the start job is done: 0: the program was executed. */
+int manager_start(Manager *m, const UnitRequest *request, ManagerHandler handler, void *userdata, Error *e);
+
+typedef struct ServiceStatus {
+        int code;   /* CLD_EXITED, CLD_KILLED, CLD_DUMPED; 0: the main process has not ended yet */
+        int status; /* exit status or signal number */
+        char result[32];        /* "success", "timeout", "oom-kill", "exit-code" … */
+        char active_state[32];  /* "active", "failed" … */
+        char invocation_id[33]; /* hex, "" unknown */
+} ServiceStatus;
+
+typedef void (*StatusHandler)(void *userdata, int r, const ServiceStatus *status);
+int manager_status(Manager *m, const char *service, StatusHandler handler, void *userdata);
+
+/* Stops a slice with all that is in it; the handler is called when that is done. */
+int manager_stop(Manager *m, const char *unit, ManagerHandler handler, void *userdata, Error *e);
+
+/* Waits for it: for cleaning. 0 also when there is no such unit. */
+int manager_stop_wait(Manager *m, const char *unit, uint64_t timeout_usec, Error *e);
+
+/* Names of the loaded units that match a pattern (fnmatch). */
+int manager_list(Manager *m, const char *pattern, char ***ret_names, Error *e);
+
+/* Forgets the handlers of all calls under way. */
+void manager_cancel(Manager *m);

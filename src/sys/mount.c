@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys/mount.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+
+#include "sys/file.h"
+
+int mount_namespace_own(void)
+{
+        if (unshare(CLONE_NEWNS) < 0)
+                return -errno;
+        return mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 ? -errno : 0;
+}
+
+/* The kernel explains a failed configuration in messages read from the context: "e overlay: …". */
+static int configure_failed(int context, int r, const char *type, Error *e)
+{
+        char reason[512];
+        ssize_t n = read(context, reason, sizeof(reason) - 1);
+
+        if (n <= 2)
+                return error_errno(e, r, "%s cannot be mounted", type);
+        reason[n] = '\0';
+        reason[strcspn(reason, "\n")] = '\0';
+        return error_errno(e, r, "%s cannot be mounted (%s)", type, reason + 2);
+}
+
+int mount_new(const char *type, const MountOption *options, unsigned attributes, int *ret_fd, Error *e)
+{
+        _cleanup_close_ int context = fsopen(type, FSOPEN_CLOEXEC), fd = -EBADF;
+
+        if (context < 0)
+                return error_errno(e, -errno, "the kernel has no %s", type);
+        for (; options->key; options++) {
+                unsigned command = options->value ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG;
+
+                if (fsconfig(context, command, options->key, options->value, 0) < 0)
+                        return configure_failed(context, -errno, type, e);
+        }
+        if (fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+                return configure_failed(context, -errno, type, e);
+        fd = fsmount(context, FSMOUNT_CLOEXEC, attributes);
+        if (fd < 0)
+                return error_errno(e, -errno, "%s cannot be mounted", type);
+        *ret_fd = TAKE_FD(fd);
+        return 0;
+}
+
+int mount_clone(int dir_fd, const char *path, unsigned attributes, int *ret_fd)
+{
+        _cleanup_close_ int fd = -EBADF;
+        struct mount_attr attr = { .attr_set = attributes };
+
+        fd = open_tree(dir_fd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
+        if (fd < 0)
+                return -errno;
+        if (attributes != 0 && mount_setattr(fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+                return -errno;
+        *ret_fd = TAKE_FD(fd);
+        return 0;
+}
+
+/* All ids, with a and b exchanged: a user namespace's map must be one to one. */
+static void write_map(char *text, size_t size, uint32_t a, uint32_t b)
+{
+        uint32_t low = MIN(a, b), high = MAX(a, b);
+        int n = 0;
+
+        /* inside, outside, length; the last id (2^32 - 1) means "none" and cannot be mapped. */
+        if (low > 0)
+                n += snprintf(text + n, size - (size_t) n, "0 0 %u\n", low);
+        n += snprintf(text + n, size - (size_t) n, "%u %u 1\n", low, high);
+        if (high > low) {
+                if (high - low > 1)
+                        n += snprintf(text + n, size - (size_t) n, "%u %u %u\n", low + 1, low + 1, high - low - 1);
+                n += snprintf(text + n, size - (size_t) n, "%u %u 1\n", high, low);
+        }
+        (void) snprintf(text + n, size - (size_t) n, "%u %u %u\n", high + 1, high + 1, UINT32_MAX - high - 1);
+}
+
+static int write_maps(pid_t pid, uid_t uid_a, uid_t uid_b, gid_t gid_a, gid_t gid_b, int *ret_namespace)
+{
+        char path[64], map[256];
+        int r, fd;
+
+        (void) snprintf(path, sizeof(path), "/proc/%d/uid_map", (int) pid);
+        write_map(map, sizeof(map), uid_a, uid_b);
+        r = file_write_at(AT_FDCWD, path, map);
+        if (r < 0)
+                return r;
+        (void) snprintf(path, sizeof(path), "/proc/%d/gid_map", (int) pid);
+        write_map(map, sizeof(map), gid_a, gid_b);
+        r = file_write_at(AT_FDCWD, path, map);
+        if (r < 0)
+                return r;
+        (void) snprintf(path, sizeof(path), "/proc/%d/ns/user", (int) pid);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        *ret_namespace = fd;
+        return 0;
+}
+
+/* A user namespace needs a process to be made by: a child that makes it, says so and waits to be ended. */
+static int owner_namespace(uid_t uid_a, uid_t uid_b, gid_t gid_a, gid_t gid_b, int *ret_fd)
+{
+        int pair[2], r;
+        char byte;
+        pid_t pid;
+
+        if (pipe2(pair, O_CLOEXEC) < 0)
+                return -errno;
+        pid = fork();
+        if (pid == 0) {
+                byte = unshare(CLONE_NEWUSER) < 0 ? (char) errno : 0;
+                if (write(pair[1], &byte, 1) != 1)
+                        _exit(1);
+                for (;;)
+                        (void) pause();
+        }
+        r = pid < 0 ? -errno : 0;
+        safe_close(pair[1]);
+        if (r == 0)
+                r = read(pair[0], &byte, 1) != 1 ? -EIO : byte != 0 ? -byte : 0;
+        safe_close(pair[0]);
+        if (r == 0)
+                r = write_maps(pid, uid_a, uid_b, gid_a, gid_b, ret_fd);
+        if (pid > 0) {
+                (void) kill(pid, SIGKILL);
+                while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                        ;
+        }
+        return r;
+}
+
+int mount_map_owner(int mount_fd, uid_t from_uid, gid_t from_gid, uid_t to_uid, gid_t to_gid)
+{
+        _cleanup_close_ int namespace_fd = -EBADF;
+        struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP };
+        int r = owner_namespace(from_uid, to_uid, from_gid, to_gid, &namespace_fd);
+
+        if (r < 0)
+                return r;
+        attr.userns_fd = (uint64_t) namespace_fd;
+        return mount_setattr(mount_fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0 ? -errno : 0;
+}
+
+int mount_attach(int mount_fd, const char *target)
+{
+        return move_mount(mount_fd, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno : 0;
+}
+
+typedef struct MoveResult {
+        size_t index;
+        int error;
+} MoveResult;
+
+static void move_in_child(int namespace_fd, int root_fd, const MountMove *moves, size_t n, MoveResult *result)
+{
+        result->index = SIZE_MAX;
+        result->error = 0;
+        if (setns(namespace_fd, CLONE_NEWNS) < 0 || fchdir(root_fd) < 0 || chroot(".") < 0) {
+                result->error = errno;
+                return;
+        }
+        for (size_t i = 0; i < n; i++) {
+                int r = moves[i].fd >= 0 ? mount_attach(moves[i].fd, moves[i].target)
+                                         : (umount2(moves[i].target, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno : 0);
+
+                if (r < 0) {
+                        *result = (MoveResult){ i, -r };
+                        return;
+                }
+        }
+}
+
+int mount_move_into(int proc_fd, const MountMove *moves, size_t n, Error *e)
+{
+        _cleanup_close_ int namespace_fd = openat(proc_fd, "ns/mnt", O_RDONLY | O_CLOEXEC), root_fd = -EBADF;
+        MoveResult result = { SIZE_MAX, EIO };
+        int pair[2];
+        pid_t pid;
+
+        root_fd = openat(proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (namespace_fd < 0 || root_fd < 0 || pipe2(pair, O_CLOEXEC) < 0)
+                return error_errno(e, -errno, "the job's mount namespace cannot be reached");
+        /* A child: joining a mount namespace cannot be undone. */
+        pid = fork();
+        if (pid == 0) {
+                move_in_child(namespace_fd, root_fd, moves, n, &result);
+                _exit(write(pair[1], &result, sizeof(result)) == sizeof(result) ? 0 : 1);
+        }
+        safe_close(pair[1]);
+        if (pid > 0) {
+                if (read(pair[0], &result, sizeof(result)) != sizeof(result))
+                        result = (MoveResult){ SIZE_MAX, EIO };
+                while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                        ;
+        }
+        safe_close(pair[0]);
+        if (result.error == 0)
+                return 0;
+        return error_errno(e, -result.error, "%s cannot be mounted in the job's root",
+                        result.index < n ? moves[result.index].target : "the workspace");
+}
+
+/* mountinfo writes space, tab, newline and backslash as \ooo (proc(5)). */
+static void unescape(char *text)
+{
+        char *out = text;
+
+        for (const char *p = text; *p; p++) {
+                if (p[0] == '\\' && p[1] >= '0' && p[1] <= '3' && p[2] && p[3]) {
+                        *out++ = (char) ((p[1] - '0') * 64 + (p[2] - '0') * 8 + (p[3] - '0'));
+                        p += 3;
+                } else {
+                        *out++ = *p;
+                }
+        }
+        *out = '\0';
+}
+
+int mount_has_submounts(const char *path)
+{
+        _cleanup_free_ char *line = NULL;
+        size_t room = 0, length = strlen(path);
+        FILE *f = fopen("/proc/self/mountinfo", "re");
+        int found = 0;
+
+        if (!f)
+                return -errno;
+        while (found == 0 && getline(&line, &room, f) >= 0) {
+                char *p = line, *target;
+
+                for (int field = 0; field < 4 && p; field++) {
+                        p = strchr(p, ' ');
+                        p = p ? p + 1 : NULL;
+                }
+                if (!p)
+                        continue;
+                target = p;
+                target[strcspn(target, " ")] = '\0';
+                unescape(target);
+                found = strncmp(target, path, length) == 0 && target[length] == '/';
+        }
+        (void) fclose(f);
+        return found;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Mounts made by the file-descriptor calls (fsopen(2), open_tree(2), mount_setattr(2), move_mount(2)). All of
+ * them live in a mount namespace of qscope's own, so that the kernel removes them when qscope is gone,
+ * however it went. */
+
+#include <sys/types.h>
+
+#include "base/error.h"
+
+/* A mount namespace of this process's own that still follows the host's mounts. 0 or a negative errno. */
+int mount_namespace_own(void);
+
+typedef struct MountOption {
+        const char *key, *value; /* value NULL: a flag; key NULL: the end */
+} MountOption;
+
+/* Makes a file system and its mount, attached nowhere yet. attributes: MOUNT_ATTR_*. */
+int mount_new(const char *type, const MountOption *options, unsigned attributes, int *ret_fd, Error *e);
+
+/* A detached copy of the mount at dir_fd/path ("" for dir_fd itself), without what is mounted below. */
+int mount_clone(int dir_fd, const char *path, unsigned attributes, int *ret_fd);
+
+/* Maps owners on a detached mount: what the file system says of (from_uid, from_gid) is seen as (to_uid, to_gid),
+ * and the other way round; everybody else stays. -EINVAL: this file system cannot. */
+int mount_map_owner(int mount_fd, uid_t from_uid, gid_t from_gid, uid_t to_uid, gid_t to_gid);
+
+/* Attaches a detached mount at a directory of this namespace. */
+int mount_attach(int mount_fd, const char *target);
+
+typedef struct MountMove {
+        int fd;             /* detached mount; < 0: what is mounted at target is removed instead */
+        const char *target; /* absolute, as the held process sees it */
+} MountMove;
+
+/* Moves mounts into the namespace and root of a held process, in order. proc_fd: its /proc directory. */
+int mount_move_into(int proc_fd, const MountMove *moves, size_t n, Error *e);
+
+/* 1: something is mounted below path (resolved, absolute), 0: nothing, or a negative errno. */
+int mount_has_submounts(const char *path);

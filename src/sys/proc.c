@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys/proc.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "sys/file.h"
+
+#define STATUS_MAX  KIB(8)
+#define CMDLINE_MAX KIB(4)
+
+int proc_open(pid_t pid, int *ret_pidfd)
+{
+        int fd = (int) syscall(SYS_pidfd_open, pid, 0);
+
+        if (fd < 0)
+                return -errno;
+        *ret_pidfd = fd;
+        return 0;
+}
+
+int proc_open_dir(pid_t pid, int *ret_fd)
+{
+        char path[32];
+        int fd;
+
+        (void) snprintf(path, sizeof(path), "/proc/%d", (int) pid);
+        fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        *ret_fd = fd;
+        return 0;
+}
+
+/* The value of "Name:\tvalue" in /proc/PID/status. */
+static int status_value(const char *status, const char *name, char *buffer, size_t size)
+{
+        size_t length = strlen(name);
+
+        for (const char *line = status; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+                if (strncmp(line, name, length) != 0 || line[length] != ':')
+                        continue;
+                line += length + 1;
+                line += strspn(line, "\t ");
+                (void) snprintf(buffer, size, "%.*s", (int) strcspn(line, "\n"), line);
+                return 0;
+        }
+        return -ENODATA;
+}
+
+typedef struct StatusFact {
+        const char *fact, *field, *expected;
+} StatusFact;
+
+static const StatusFact status_facts[] = {
+        { "no_new_privs", "NoNewPrivs", "1" },
+        { "seccomp", "Seccomp", "2" },
+        { "capabilities.effective", "CapEff", "0000000000000000" },
+        { "capabilities.permitted", "CapPrm", "0000000000000000" },
+        { "capabilities.inheritable", "CapInh", "0000000000000000" },
+        { "capabilities.bounding", "CapBnd", "0000000000000000" },
+        { "capabilities.ambient", "CapAmb", "0000000000000000" },
+};
+
+static int add_status_facts(const char *status, Outcome *o)
+{
+        for (size_t i = 0; i < ELEMENTSOF(status_facts); i++) {
+                const StatusFact *fact = &status_facts[i];
+                char value[128] = "unknown";
+                int r;
+
+                (void) status_value(status, fact->field, value, sizeof(value));
+                r = outcome_add_fact(o, fact->fact, streq(value, fact->expected), fact->expected, value);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* All four of real, effective, saved and file system uid. */
+static int add_uid_fact(const char *status, uid_t uid, Outcome *o)
+{
+        char value[128] = "unknown", expected[64];
+
+        (void) status_value(status, "Uid", value, sizeof(value));
+        (void) snprintf(expected, sizeof(expected), "%u\t%u\t%u\t%u", uid, uid, uid, uid);
+        for (char *p = value; *p; p++)
+                *p = *p == '\t' ? ' ' : *p;
+        for (char *p = expected; *p; p++)
+                *p = *p == '\t' ? ' ' : *p;
+        return outcome_add_fact(o, "uid", uid != 0 && streq(value, expected), expected, value);
+}
+
+static int add_namespace_facts(int proc_fd, bool network, Outcome *o)
+{
+        static const char *const names[] = { "mnt", "user", "ipc", "uts", "net" };
+        static const char *const facts[] = {
+                "namespace.mnt", "namespace.user", "namespace.ipc", "namespace.uts", "namespace.net",
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+                char path[32], mine[64];
+                struct stat theirs, own;
+                bool other;
+                int r;
+
+                if (streq(names[i], "net") && !network)
+                        continue;
+                (void) snprintf(path, sizeof(path), "ns/%s", names[i]);
+                (void) snprintf(mine, sizeof(mine), "/proc/self/ns/%s", names[i]);
+                if (fstatat(proc_fd, path, &theirs, 0) < 0 || stat(mine, &own) < 0)
+                        return -errno;
+                other = theirs.st_ino != own.st_ino;
+                r = outcome_add_fact(o, facts[i], other, "its own", other ? "its own" : "the host's");
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int add_root_fact(int proc_fd, Outcome *o)
+{
+        struct stat theirs, own;
+        bool other;
+
+        if (fstatat(proc_fd, "root/", &theirs, 0) < 0 || stat("/", &own) < 0)
+                return -errno;
+        other = theirs.st_ino != own.st_ino || theirs.st_dev != own.st_dev;
+        return outcome_add_fact(o, "root", other, "its own", other ? "its own" : "the host's");
+}
+
+int proc_isolation_facts(int proc_fd, bool network, uid_t uid, Outcome *o)
+{
+        char status[STATUS_MAX];
+        int r = file_read_at(proc_fd, "status", status, sizeof(status));
+
+        if (r == 0)
+                r = add_namespace_facts(proc_fd, network, o);
+        if (r == 0)
+                r = add_root_fact(proc_fd, o);
+        if (r == 0)
+                r = add_uid_fact(status, uid, o);
+        if (r == 0)
+                r = add_status_facts(status, o);
+        return r;
+}
+
+/* Reads NUL-separated arguments, cut at CMDLINE_MAX. */
+static int read_argv(int proc_fd, char ***ret)
+{
+        _cleanup_close_ int fd = openat(proc_fd, "cmdline", O_RDONLY | O_CLOEXEC);
+        char text[CMDLINE_MAX + 1];
+        ssize_t n;
+        int r;
+
+        if (fd < 0)
+                return -errno;
+        n = read(fd, text, CMDLINE_MAX);
+        if (n < 0)
+                return -errno;
+        text[n] = '\0';
+        for (char *p = text; p < text + n; p += strlen(p) + 1) {
+                r = strv_extend(ret, p);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* /proc/PID/stat: pid (comm) state ppid …; comm may hold anything, also ") ". Field 22 is the start time. */
+static int read_stat(int proc_fd, uint64_t release_boottime_usec, ProcessRecord *ret)
+{
+        char text[2048], *open, *close, *p;
+        uint64_t ticks = 0, usec;
+        int r = file_read_at(proc_fd, "stat", text, sizeof(text));
+
+        if (r < 0)
+                return r;
+        open = strchr(text, '(');
+        close = strrchr(text, ')');
+        if (!open || !close || close < open || strlen(close) < 4)
+                return -EBADMSG;
+        ret->comm = strndup(open + 1, (size_t) (close - open - 1));
+        if (!ret->comm)
+                return -ENOMEM;
+        ret->state = close[2];
+        ret->ppid = (pid_t) strtol(close + 3, &p, 10);
+        for (unsigned field = 5; field <= 22 && *p; field++)
+                ticks = strtoull(p, &p, 10);
+        usec = ticks * (USEC_PER_SEC / (uint64_t) sysconf(_SC_CLK_TCK));
+        ret->start_usec = usec > release_boottime_usec ? usec - release_boottime_usec : 0;
+        return 0;
+}
+
+int proc_describe(pid_t pid, uint64_t release_boottime_usec, ProcessRecord *ret)
+{
+        _cleanup_close_ int fd = -EBADF;
+        int r = proc_open_dir(pid, &fd);
+
+        *ret = (ProcessRecord){ .pid = pid, .start_usec = UNKNOWN };
+        if (r == 0)
+                r = read_stat(fd, release_boottime_usec, ret);
+        if (r == 0)
+                r = read_argv(fd, &ret->argv);
+        return r;
+}

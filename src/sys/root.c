@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys/root.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/text.h"
+#include "sys/file.h"
+
+#define ETC_FILE_MAX MIB(4)
+
+static const char *const skeleton[] = {
+        "usr", "etc", "etc/default", "etc/ssl", "proc", "sys", "dev", "run", "tmp", "var/tmp", "var/lib", "home", "root",
+};
+
+/* Of a merged /usr these are links (file-hierarchy(7)); the root copies whatever the host has. */
+static const char *const merged[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
+
+/* Files of the host that say nothing about its people: how to find libraries, names of protocols, the time zone. */
+static const char *const etc_files[] = {
+        "ld.so.cache",    "ld.so.conf",     "localtime",      "timezone",  "debian_version", "os-release",
+        "lsb-release",    "protocols",      "services",       "rpc",       "ethertypes",     "mime.types",
+        "locale.conf",    "default/locale", "locale.alias",   "magic",     "magic.mime",     "inputrc",
+        "shells",         "bash.bashrc",    "ssl/openssl.cnf", "gai.conf", "host.conf",      "login.defs",
+        "redhat-release", "papersize",      "xattr.conf",     "nanorc",
+};
+
+static int copy_link(int from_dir, int to_dir, const char *name)
+{
+        char target[4096];
+        ssize_t n = readlinkat(from_dir, name, target, sizeof(target) - 1);
+
+        if (n < 0)
+                return -errno;
+        target[n] = '\0';
+        return symlinkat(target, to_dir, name) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+/* Missing ones are skipped: hosts differ. */
+static int copy_etc_file(int from_dir, int to_dir, const char *name)
+{
+        _cleanup_free_ char *path = text_printf("/etc/%s", name), *data = NULL;
+        struct stat st;
+        size_t size;
+        int r;
+
+        if (!path)
+                return -ENOMEM;
+        if (fstatat(from_dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return 0;
+        if (S_ISLNK(st.st_mode))
+                return copy_link(from_dir, to_dir, name);
+        if (!S_ISREG(st.st_mode))
+                return 0;
+        r = file_read(path, ETC_FILE_MAX, &data, &size, NULL);
+        return r < 0 ? 0 : file_create_at(to_dir, name, data, size, 0644);
+}
+
+static int write_text(int dir, const char *name, char *text)
+{
+        int r = text ? file_create_at(dir, name, text, strlen(text), 0644) : -ENOMEM;
+
+        free(text);
+        return r;
+}
+
+static int make_etc(int etc, const char *hostname)
+{
+        _cleanup_close_ int host = open("/etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        const char *name = hostname ? hostname : "localhost";
+        int r = host < 0 ? -errno : 0;
+
+        for (size_t i = 0; r == 0 && i < ELEMENTSOF(etc_files); i++)
+                r = copy_etc_file(host, etc, etc_files[i]);
+        if (r == 0)
+                r = write_text(etc, "hostname", text_printf("%s\n", name));
+        if (r == 0)
+                r = write_text(etc, "hosts", text_printf("127.0.0.1\tlocalhost\n127.0.1.1\t%s\n"
+                                                         "::1\tlocalhost ip6-localhost ip6-loopback\n", name));
+        if (r == 0)
+                r = write_text(etc, "nsswitch.conf",
+                                strdup("passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
+                                       "networks: files\nprotocols: files\nservices: files\nrpc: files\n"));
+        /* Nobody listens there, so that a question for a name fails at once instead of waiting for an answer. */
+        if (r == 0)
+                r = write_text(etc, "resolv.conf", strdup("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"));
+        /* Files in a workspace may belong to several people; git would refuse to look at them. */
+        if (r == 0)
+                r = write_text(etc, "gitconfig", strdup("[safe]\n\tdirectory = *\n"));
+        if (r == 0 && symlinkat("/proc/self/mounts", etc, "mtab") < 0)
+                r = -errno;
+        return r;
+}
+
+static int make_merged_links(int root_fd, Error *e)
+{
+        _cleanup_close_ int host = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        if (host < 0)
+                return -errno;
+        for (size_t i = 0; i < ELEMENTSOF(merged); i++) {
+                struct stat st;
+                int r;
+
+                if (fstatat(host, merged[i], &st, AT_SYMLINK_NOFOLLOW) < 0)
+                        continue;
+                if (!S_ISLNK(st.st_mode))
+                        return error_set(e, -EOPNOTSUPP, "/%s is not a link into /usr; a merged /usr is needed",
+                                        merged[i]);
+                r = copy_link(host, root_fd, merged[i]);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+int root_make(int root_fd, const char *hostname, char *const *directories, Error *e)
+{
+        _cleanup_close_ int etc = -EBADF;
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < ELEMENTSOF(skeleton); i++)
+                r = mkdir_parents_at(root_fd, skeleton[i], 0755, 0, 0, NULL);
+        for (size_t i = 0; r == 0 && directories && directories[i]; i++)
+                r = mkdir_parents_at(root_fd, directories[i] + 1, 0755, 0, 0, NULL);
+        if (r == 0)
+                r = make_merged_links(root_fd, e);
+        if (r == 0) {
+                etc = openat(root_fd, "etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                r = etc < 0 ? -errno : make_etc(etc, hostname);
+        }
+        if (r < 0 && e && e->text[0] == '\0')
+                error_errno(e, r, "the job's root directory cannot be made");
+        return r;
+}
+
+int root_add_user(int root_fd, uid_t uid, gid_t gid, const char *home, Error *e)
+{
+        _cleanup_close_ int etc = openat(root_fd, "etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int r = etc < 0 ? -errno : 0;
+
+        if (r == 0)
+                r = write_text(etc, "passwd", text_printf("root:x:0:0:root:/root:/usr/sbin/nologin\n"
+                                                          "job:x:%u:%u:qscope job:%s:/bin/sh\n"
+                                                          "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+                                                     uid, gid, home));
+        if (r == 0)
+                r = write_text(etc, "group", text_printf("root:x:0:\ntty:x:5:\njob:x:%u:\nnogroup:x:65534:\n", gid));
+        return r < 0 ? error_errno(e, r, "the job's /etc/passwd cannot be written") : 0;
+}

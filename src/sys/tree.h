@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What a job changed: only what is in its upper layer is looked at, so the cost follows the changes and not the
+ * tree. What lies there was made by the job: nothing but regular files and directories is opened, no link is
+ * followed, every name is one component below an open directory. */
+
+#include "base/error.h"
+#include "core/outcome.h"
+
+#define TREE_DEPTH_MAX   512     /* deeper is lost evidence */
+#define TREE_CHANGES_MAX 10000u  /* listed; all are counted and digested */
+#define TREE_HASH_MAX    MIB(1024) /* a file's bytes that are hashed at most; larger: "" */
+
+typedef struct TreeWalk TreeWalk;
+
+typedef struct TreeOwner {
+        uid_t job_uid, owner_uid; /* the job's user is shown as the workspace's owner */
+        gid_t job_gid, owner_gid;
+} TreeOwner;
+
+/* file_limit: a regular file of exactly this size is remembered as having hit it (UNKNOWN: none). */
+int tree_walk_new(const TreeOwner *owner, uint64_t file_limit, TreeWalk **ret);
+TreeWalk *tree_walk_free(TreeWalk *walk);
+DEFINE_CLEANUP(TreeWalk *, tree_walk_free)
+
+/* Compares an overlay with its lower layer. prefix: the workspace's path. */
+int tree_compare(TreeWalk *walk, int upper_fd, int lower_fd, int merged_fd, const char *prefix, Error *e);
+
+/* Everything below dir_fd is new, but for the directories in made (absolute paths). */
+int tree_scratch(TreeWalk *walk, int dir_fd, const char *prefix, char *const *made, Error *e);
+
+/* Moves the result out. *ret_file_at_limit: path or NULL; *ret_lost: why it is not complete, or NULL. */
+int tree_walk_finish(TreeWalk *walk, FileChanges *ret, char **ret_file_at_limit, const char **ret_lost);
+
+/* For expectations: SHA-256 of a regular file below merged_fd ("" and exists when it is something else). */
+int tree_file(int dir_fd, const char *path, bool *ret_exists, char sha256[static HASH_HEX_MAX]);

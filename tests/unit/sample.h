@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A job, its plan and what was observed of it, for tests of what comes after a run: a command that passed, to
+ * which each test adds what it is about. */
+
+#include "core/receipt.h"
+
+typedef struct Sample {
+        Job job;
+        Policy policy;
+        Plan plan;
+        Outcome *outcome;
+} Sample;
+
+/* "true" in /srv/work under the default policy: exit 0, nothing printed, nothing changed. */
+void sample_init(Sample *sample);
+void sample_done(Sample *sample);
+
+/* These replace what the sample has. Lists end with NULL. */
+#define sample_argv(sample, ...) sample_list(&(sample)->plan.argv, (const char *const[]){__VA_ARGS__, NULL})
+#define sample_allow(sample, ...)                                                                            \
+        sample_list(&(sample)->plan.allow_changes, (const char *const[]){__VA_ARGS__, NULL})
+void sample_list(char ***list, const char *const *items);
+
+void sample_exit(Sample *sample, int status);
+void sample_signal(Sample *sample, int signal);
+void sample_timeout(Sample *sample);
+/* The command could not be executed; head may be NULL, mode 0: there is no such file. */
+void sample_exec_error(Sample *sample, int error, const char *step, const char *resolved, unsigned mode,
+                const char *head);
+void sample_expect_exit(Sample *sample, int status);
+
+/* Keeps at most head_max bytes of the start and tail_max of the end, as a capture does. */
+void sample_stream(StreamRecord *stream, const void *data, size_t size, size_t head_max, size_t tail_max);
+#define sample_text(stream, text) sample_stream(stream, text, strlen(text), 65536, 65536)
+
+/* For CHANGE_CHANGED both sides are alike but for the content. */
+FileChange *sample_change(Sample *sample, ChangeKind kind, const char *path, FileType type);
+void sample_leftover(Sample *sample, pid_t pid, const char *comm);
+
+/* Never NULL. */
+Judgement *sample_judge(const Sample *sample);
+
+#define _sample_ __attribute__((cleanup(sample_done)))
