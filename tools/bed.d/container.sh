@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2034 # what looks unused here, other parts use
 #
 # The container bed: systemd-nspawn on layers, in namespaces and a cgroup of its own.

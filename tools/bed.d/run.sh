@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2034 # what looks unused here, other parts use
 #
 # One run of a bed of either kind: its directory, its output, its end. The kind's own

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2034 # what looks unused here, other parts use
 #
 # The vm bed: qemu with the OS tree as an ext4 image, thrown away after each run.
