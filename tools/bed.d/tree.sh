@@ -12,7 +12,7 @@ tree_key() { # SUITE
     {
         echo "$BED_TREE_VERSION $1 $(uname -m) $BED_KERNEL_PACKAGE"
         tree_packages "$1"
-        cat "$BED_LIB/tree-hook"
+        grep -v '^# SPDX' "$BED_LIB/tree-hook"
     } | short_hash
 }
 

@@ -123,7 +123,6 @@ run_vm() {
     exec_vm "file,path=$BED_RUN/console" </dev/null >"$BED_RUN/qemu" 2>&1 9>&- &
     BED_PID=$!
     follow_bed "$BED_BOOT_SEC_VM" "$OPT_TIMEOUT"
-    tail_of "$BED_RUN/qemu" "qemu says:"
 }
 
 shell_vm() {
