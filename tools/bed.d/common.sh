@@ -45,7 +45,7 @@ tail_of() { # FILE HEADING
     [[ -s $1 ]] || return 0
     warn "$2"
     # Consoles and logs may carry escape sequences; a terminal must not obey them.
-    tail -n 25 "$1" | sed 's/\x1b\[[0-9;?]*[A-Za-z]//g' | tr -d '\000-\010\013-\037\177' |
+    tail -n 50 "$1" | sed 's/\x1b\[[0-9;?]*[A-Za-z]//g' | tr -d '\000-\010\013-\037\177' |
         sed 's/^/  | /' >&9
 }
 
