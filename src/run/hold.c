@@ -145,8 +145,14 @@ static int open_held(Run *run, Error *e)
                 run->events_fd = cgroup_open_events(run->slice_fd);
                 r = run->events_fd < 0 ? run->events_fd : 0;
         }
+        /* Missing where there is no controller for it. */
+        if (r == 0) {
+                run->tasks_fd = openat(run->service_fd, "pids.events", O_RDONLY | O_CLOEXEC);
+                if (run->tasks_fd >= 0)
+                        r = sd_event_add_io(run->event, &run->tasks_source, run->tasks_fd, EPOLLPRI, on_tasks_events, run);
+        }
         /* Watched from here on: a held stage may have to be killed, too. */
-        if (r == 0)
+        if (r >= 0)
                 r = sd_event_add_io(run->event, &run->events_source, run->events_fd, EPOLLPRI, on_cgroup_events, run);
         return r < 0 ? error_errno(e, r, "the held process %d cannot be reached", (int) run->pid) : 0;
 }
@@ -166,8 +172,7 @@ static int open_source(void *userdata, const char *path, int *ret_fd, Error *e)
 
 static void count_errors(Run *run)
 {
-        static const int errors[] = { EMFILE, ENOSPC, EFBIG };
-        int r = error_counter_open(run->slice_fd, errors, ELEMENTSOF(errors), &run->errors);
+        int r = error_counter_open(run->slice_fd, &run->errors);
 
         if (r < 0)
                 (void) outcome_blind_spot(run->outcome,

@@ -467,12 +467,12 @@ static void collect_streams(Run *run)
 static void clear(Run *run)
 {
         sd_event_source **sources[] = {
-                &run->gate_source, &run->life_source, &run->exit_source, &run->events_source,
+                &run->gate_source, &run->life_source, &run->exit_source, &run->events_source, &run->tasks_source,
                 &run->output_sources[0], &run->output_sources[1],
         };
         int *fds[] = {
                 &run->gate_fd, &run->stage_fd, &run->life_fd, &run->pidfd, &run->proc_fd, &run->slice_fd, &run->service_fd,
-                &run->events_fd, &run->stdin_fd, &run->output_fds[0], &run->output_fds[1],
+                &run->events_fd, &run->tasks_fd, &run->stdin_fd, &run->output_fds[0], &run->output_fds[1],
         };
 
         for (size_t i = 0; i < ELEMENTSOF(sources); i++)
@@ -527,6 +527,7 @@ int run_execute(const Plan *plan, const RunOptions *options, Outcome *outcome)
                 .slice_fd = -EBADF,
                 .service_fd = -EBADF,
                 .events_fd = -EBADF,
+                .tasks_fd = -EBADF,
                 .stdin_fd = -EBADF,
                 .output_fds = { -EBADF, -EBADF },
                 .phase_start_usec = now_monotonic(),
