@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 
-#include "base/number.h"
 #include "base/pattern.h"
 
 #define EXCERPT_MAX 64
@@ -214,12 +213,16 @@ static int judge_file(const ExpectFile *expect, const struct ExpectedFile *file,
 
 static int judge_duration(uint64_t max_usec, uint64_t duration_usec, ReasonList *reasons)
 {
-        char have[FORMAT_MAX], most[FORMAT_MAX];
+        double most = (double) max_usec / (double) USEC_PER_MSEC,
+               have = (double) duration_usec / (double) USEC_PER_MSEC;
 
         if (max_usec == UNKNOWN || (duration_usec != UNKNOWN && duration_usec <= max_usec))
                 return 0;
-        return reason_add(reasons, "expect_duration", "the duration was %s, at most %s expected",
-                        format_usec(duration_usec, have), format_usec(max_usec, most));
+        if (duration_usec == UNKNOWN)
+                return reason_add(reasons, "expect_duration",
+                                "the duration is not known, at most %.15g ms expected", most);
+        return reason_add(reasons, "expect_duration", "it took %.15g ms, at most %.15g ms expected", have,
+                        most);
 }
 
 int assertions_judge(const Expect *expect, const Outcome *o, ReasonList *reasons)

@@ -129,7 +129,7 @@ static uint64_t inodes_filled(const Plan *plan _unused_, const Outcome *o)
 
 static const HitRule rules[] = {
                 {LIMIT_MEMORY, "memory.events oom_kill", memory_killed, "killed_by_limit",
-                                "the kernel killed for memory"},
+                                "a process was killed for memory"},
                 {LIMIT_SWAP, "memory.swap.events max", swap_refused, NULL, NULL},
                 {LIMIT_CPU, "cpu.stat nr_throttled", cpu_throttled, NULL, NULL},
                 {LIMIT_TASKS, "pids.events max", task_refused, "limit_hit",

@@ -123,7 +123,8 @@ static int add_process(cJSON *list, const ProcessRecord *process)
         if (!item || json_add_i64(item, "pid", process->pid) < 0 ||
                         json_add_i64(item, "ppid", process->ppid) < 0 ||
                         receipt_add_raw(item, "comm", process->comm) < 0 ||
-                        json_add_strv(item, "argv", process->argv) < 0 ||
+                        (process->argv ? json_add_strv(item, "argv", process->argv)
+                                       : json_add_null(item, "argv")) < 0 ||
                         json_add_text(item, "state", *state ? state : NULL) < 0)
                 return -ENOMEM;
         return add_milliseconds(item, "start_ms", process->start_usec);

@@ -24,7 +24,7 @@ static size_t cut_at_end(const uint8_t *data, size_t size)
 
                 if ((first & 0xc0) == 0x80) /* a continuation: its first byte stands before */
                         continue;
-                length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 1;
+                length = first > 0xf4 ? 1 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 1;
                 return n < length ? n : 0;
         }
         return 0;

@@ -201,6 +201,12 @@ static int judge_changes(const Plan *plan, const Outcome *o, Judgement *j)
         return 0;
 }
 
+/* Also a working directory that is not there: then nothing had to be started to know that it fails. */
+static bool was_tried(const Outcome *o)
+{
+        return o->released || o->exec.error > 0;
+}
+
 /* Reasons that are neither the command's nor the job's. */
 static int judge_run(const Outcome *o, Judgement *j)
 {
@@ -211,7 +217,7 @@ static int judge_run(const Outcome *o, Judgement *j)
                 r = reason_add(&j->reasons, o->host_code, "%s",
                                 o->host_message && *o->host_message ? o->host_message
                                                                     : "no further description");
-        else if (!o->released && o->abort_signal == 0 && !o->evidence_lost)
+        else if (!was_tried(o) && o->abort_signal == 0 && !o->evidence_lost)
                 r = reason_add(&j->reasons, "internal", "the command was not started, and nothing says why");
         if (r >= 0 && o->evidence_lost)
                 r = reason_add(&j->reasons, "evidence_lost", "%s",
@@ -270,7 +276,7 @@ int judge(const Plan *plan, const Outcome *outcome, Judgement **ret)
                 r = judge_refusals(plan, j);
         else {
                 r = judge_run(outcome, j);
-                if (r >= 0 && outcome->released)
+                if (r >= 0 && was_tried(outcome))
                         r = judge_facts(plan, outcome, j);
                 if (r >= 0)
                         j->verdict = weigh(outcome, j);

@@ -21,7 +21,7 @@ void job_run_result_clear(JobRunResult *result)
 }
 
 /* The state directory and its receipts/, private to their owner. */
-static int make_state_dir(const char *given, char **ret, Error *e)
+static int make_state_dir(const char *given, bool wanted, char **ret, Error *e)
 {
         _cleanup_free_ char *dir = NULL, *receipts = NULL;
         const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -40,6 +40,11 @@ static int make_state_dir(const char *given, char **ret, Error *e)
         receipts = dir ? text_printf("%s/receipts", dir) : NULL;
         if (!receipts)
                 return -ENOMEM;
+        /* Only root keeps more there than receipts. */
+        if (!wanted && geteuid() != 0) {
+                *ret = TAKE_PTR(dir);
+                return 0;
+        }
         r = mkdir_parents_at(AT_FDCWD, receipts, 0700, geteuid(), getegid(), NULL);
         if (r < 0)
                 return error_errno(e, r, "%s cannot be made; pass another --state-dir", receipts);
@@ -185,9 +190,12 @@ int job_run(const Job *job, const JobRunOptions *options, JobRunResult *ret, Err
         int r;
 
         *ret = (JobRunResult){ 0 };
-        r = make_plan(&c, e);
+        /* From here on there will be a receipt, whoever interrupts: the run looks at what is pending. */
+        r = run_block_signals();
         if (r == 0)
-                r = make_state_dir(options->state_dir, &c.state_dir, e);
+                r = make_plan(&c, e);
+        if (r == 0)
+                r = make_state_dir(options->state_dir, !options->receipt_path, &c.state_dir, e);
         if (r == 0)
                 r = open_receipt(&c, e);
         if (r == 0)

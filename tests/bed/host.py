@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the bed is and what is on it: capabilities, speed, and what a run left behind.
 
 Knows nothing about jobs or receipts; lib.py does.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract of `qscope run`: the first job file and its receipt, commands, verdicts, exit
 statuses, expectations, and the receipt's file."""
 
@@ -697,7 +698,7 @@ def test_every_run_writes_a_receipt():
     fails(["false"])
     fails(["no-such-tool-here"])
     with lib.drop_in("/run/systemd/system/qscope-.service.d/90-bed-test.conf",
-                     "[Service]\nExecStartPre=/nonexistent/program\n", reload=True):
+                     "[Service]\nBindPaths=/not/there:/x\n", reload=True):
         run = errors(["true"])
     eq([run["exit_code"], run["match_expected"]], [None, False], "outcome")
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is executed, with which arguments and environment, and why a command could not be."""
 
 import hashlib

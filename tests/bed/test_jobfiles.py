@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hostile job files: status 2, a sentence that names the place, and nothing is started."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each limit is enforced by the kernel, named with the kernel's counter, and not mistaken for
 another; the next run starts clean."""
 

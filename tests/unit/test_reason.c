@@ -3,6 +3,7 @@
 
 #include "alloc.h"
 #include "base/text.h"
+#include "test.h"
 
 /* Codes are published: one that is missing here was renamed or lost. */
 static const char *const published[] = {
@@ -48,50 +49,49 @@ static const char *const published[] = {
                 "internal",
 };
 
-static void test_every_code_has_a_next_step(void)
+TEST(every_code_has_a_next_step)
 {
         for (size_t i = 0; i < ELEMENTSOF(published); i++) {
                 const ReasonInfo *info = reason_find(published[i]);
 
-                assert(info);
-                assert(streq(info->code, published[i]));
-                assert(strlen(info->next) > 20);
-                assert(info->next[strlen(info->next) - 1] != ' ');
+                CHECK(info);
+                CHECK(streq(info->code, published[i]));
+                CHECK(strlen(info->next) > 20);
+                CHECK(info->next[strlen(info->next) - 1] != ' ');
         }
-        assert(!reason_find("no_such_code"));
-        assert(!reason_find(""));
-        assert(!reason_find(NULL));
+        CHECK(!reason_find("no_such_code"));
+        CHECK(!reason_find(""));
+        CHECK(!reason_find(NULL));
 }
 
-static void test_list(void)
+TEST(list)
 {
         ReasonList list = {0};
 
-        assert(!reason_has(&list, "signal"));
-        assert(reason_add(&list, "signal", "ended by %s", "SIGSEGV") == 0);
-        assert(reason_add(&list, "signal", "again") == 0);
-        assert(reason_add(&list, "exit_code", "exit code %d", 3) == 0);
-        assert(list.n == 3);
-        assert(reason_has(&list, "signal") && reason_has(&list, "exit_code") &&
-                        !reason_has(&list, "aborted"));
-        assert(streq(list.items[0].message, "ended by SIGSEGV"));
-        assert(streq(list.items[2].message, "exit code 3"));
+        CHECK(!reason_has(&list, "signal"));
+        CHECK(reason_add(&list, "signal", "ended by %s", "SIGSEGV") == 0);
+        CHECK(reason_add(&list, "signal", "again") == 0);
+        CHECK(reason_add(&list, "exit_code", "exit code %d", 3) == 0);
+        CHECK(list.n == 3);
+        CHECK(reason_has(&list, "signal") && reason_has(&list, "exit_code") && !reason_has(&list, "aborted"));
+        CHECK(streq(list.items[0].message, "ended by SIGSEGV"));
+        CHECK(streq(list.items[2].message, "exit code 3"));
         reason_list_clear(&list);
-        assert(list.n == 0 && !list.items);
+        CHECK(list.n == 0 && !list.items);
 }
 
-static void test_messages_are_printable(void)
+TEST(messages_are_printable)
 {
         ReasonList list = {0};
         char longer[5000];
 
         memset(longer, 'x', sizeof(longer) - 1);
         longer[sizeof(longer) - 1] = '\0';
-        assert(reason_add(&list, "exec_failed", "%s", "a\033[31m\n\xff\xe2\x80\xae") == 0);
-        assert(streq(list.items[0].message, "a\\x1b[31m\\n\\xff\\xe2\\x80\\xae"));
-        assert(reason_add(&list, "exec_failed", "%s", longer) == 0);
-        assert(strlen(list.items[1].message) < 1100);
-        assert(utf8_is_valid(list.items[1].message, strlen(list.items[1].message)));
+        CHECK(reason_add(&list, "exec_failed", "%s", "a\033[31m\n\xff\xe2\x80\xae") == 0);
+        CHECK(streq(list.items[0].message, "a\\x1b[31m\\n\\xff\\xe2\\x80\\xae"));
+        CHECK(reason_add(&list, "exec_failed", "%s", longer) == 0);
+        CHECK(strlen(list.items[1].message) < 1100);
+        CHECK(utf8_is_valid(list.items[1].message, strlen(list.items[1].message)));
         reason_list_clear(&list);
 }
 
@@ -107,16 +107,9 @@ static int add_two(void *context _unused_)
         return r;
 }
 
-static void test_out_of_memory(void)
+TEST(out_of_memory)
 {
-        assert(alloc_fail_each(add_two, NULL) > 0);
+        CHECK(alloc_fail_each(add_two, NULL) > 0);
 }
 
-int main(void)
-{
-        test_every_code_has_a_next_step();
-        test_list();
-        test_messages_are_printable();
-        test_out_of_memory();
-        return 0;
-}
+TEST_MAIN
