@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs, receipts and expectations for the tests of a bed.
 
 A test is a function with @test, in a module that names its GROUP. Its docstring says why it is
