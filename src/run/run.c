@@ -24,7 +24,8 @@ void run_phase(Run *run, Phase ended)
 int run_timer(Run *run, RunTimer timer, uint64_t usec, sd_event_time_handler_t handler)
 {
         run_timer_off(run, timer);
-        return sd_event_add_time_relative(run->event, &run->timers[timer], CLOCK_MONOTONIC, usec, 1000, handler, run);
+        return sd_event_add_time_relative(
+                        run->event, &run->timers[timer], CLOCK_MONOTONIC, usec, 1000, handler, run);
 }
 
 void run_timer_off(Run *run, RunTimer timer)
@@ -143,7 +144,8 @@ int on_life(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t
         return 0;
 }
 
-static int on_gate(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata)
+static int on_gate(
+                _unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata)
 {
         Run *run = userdata;
         struct GateMessage message;
@@ -161,8 +163,9 @@ static int on_gate(_unused_ sd_event_source *source, _unused_ int fd, _unused_ u
                 return 0;
         if (r < 0 || message.kind != GATE_READY || peer.pid <= 0 || peer.uid == 0) {
                 run->gate_source = sd_event_source_disable_unref(run->gate_source);
-                error_set(&e, -EBADMSG, r == -EPIPE ? "the stage ended before it reached the gate"
-                                                    : "the stage said something else than that it is ready");
+                error_set(&e, -EBADMSG,
+                                r == -EPIPE ? "the stage ended before it reached the gate"
+                                            : "the stage said something else than that it is ready");
                 return run_host_error(run, "stage_failed", NULL, &e);
         }
         run->ready = true;
@@ -175,10 +178,24 @@ static const struct {
         int status;
         const char *name;
 } step_statuses[] = {
-        { 200, "CHDIR" },    { 203, "EXEC" },       { 205, "LIMITS" },   { 208, "STDIN" },      { 209, "STDOUT" },
-        { 210, "CHROOT" },   { 213, "SECUREBITS" }, { 216, "GROUP" },    { 217, "USER" },       { 218, "CAPABILITIES" },
-        { 219, "CGROUP" },   { 225, "NETWORK" },    { 226, "NAMESPACE" }, { 227, "NO_NEW_PRIVILEGES" },
-        { 228, "SECCOMP" },  { 232, "ADDRESS_FAMILIES" }, { 233, "RUNTIME_DIRECTORY" }, { 237, "KEYRING" },
+        { 200, "CHDIR" },
+        { 203, "EXEC" },
+        { 205, "LIMITS" },
+        { 208, "STDIN" },
+        { 209, "STDOUT" },
+        { 210, "CHROOT" },
+        { 213, "SECUREBITS" },
+        { 216, "GROUP" },
+        { 217, "USER" },
+        { 218, "CAPABILITIES" },
+        { 219, "CGROUP" },
+        { 225, "NETWORK" },
+        { 226, "NAMESPACE" },
+        { 227, "NO_NEW_PRIVILEGES" },
+        { 228, "SECCOMP" },
+        { 232, "ADDRESS_FAMILIES" },
+        { 233, "RUNTIME_DIRECTORY" },
+        { 237, "KEYRING" },
 };
 
 static void on_failed_status(void *userdata, int r, const ServiceStatus *status)
@@ -193,10 +210,13 @@ static void on_failed_status(void *userdata, int r, const ServiceStatus *status)
                 if (status->code == CLD_EXITED && status->status == step_statuses[i].status)
                         step = step_statuses[i].name;
         if (step)
-                error_set(&e, -EIO, "systemd could not set up the sandbox: step %s failed (status %d)", step, status->status);
+                error_set(&e, -EIO, "systemd could not set up the sandbox: step %s failed (status %d)", step,
+                                status->status);
         else
-                error_set(&e, -EIO, "systemd could not start the unit (result \"%s\")", r >= 0 ? status->result : "unknown");
-        (void) run_host_error(run, step ? "sandbox_failed" : "start_failed", "journalctl -b -u 'qscope-*' says more", &e);
+                error_set(&e, -EIO, "systemd could not start the unit (result \"%s\")",
+                                r >= 0 ? status->result : "unknown");
+        (void) run_host_error(run, step ? "sandbox_failed" : "start_failed",
+                        "journalctl -b -u 'qscope-*' says more", &e);
 }
 
 static void on_started(void *userdata, int r, const Error *e)
@@ -207,7 +227,8 @@ static void on_started(void *userdata, int r, const Error *e)
         if (r >= 0 || run->state != RUN_STARTING || run->ready)
                 return;
         /* Refused at once, or a start job that failed: the unit then knows at which step. */
-        if (!strstr(e->text, "systemd's job for") || manager_status(run->manager, run->plan->service, on_failed_status, run) < 0)
+        if (!strstr(e->text, "systemd's job for") ||
+                        manager_status(run->manager, run->plan->service, on_failed_status, run) < 0)
                 (void) run_host_error(run, "start_refused", NULL, &copy);
 }
 
@@ -215,7 +236,8 @@ static int on_start_timeout(_unused_ sd_event_source *source, _unused_ uint64_t 
 {
         Error e = ERROR_INIT;
 
-        error_set(&e, -ETIMEDOUT, "systemd did not start the unit within %u s", (unsigned) (START_TIMEOUT / USEC_PER_SEC));
+        error_set(&e, -ETIMEDOUT, "systemd did not start the unit within %u s",
+                        (unsigned) (START_TIMEOUT / USEC_PER_SEC));
         return run_host_error(userdata, "start_timeout", "look at systemctl list-jobs", &e);
 }
 
@@ -307,7 +329,8 @@ static int check_controllers(const Plan *plan, const char **ret_code, Error *e)
                 if (plan->limits.value[limit_controllers[i].limit] == LIMIT_UNLIMITED ||
                                 (controllers & limit_controllers[i].controller))
                         continue;
-                return error_set(e, -EOPNOTSUPP, "limits.%s cannot be kept: the control group controller \"%s\" is missing",
+                return error_set(e, -EOPNOTSUPP,
+                                "limits.%s cannot be kept: the control group controller \"%s\" is missing",
                                 limit_table[limit_controllers[i].limit].key,
                                 controller_name(limit_controllers[i].controller));
         }
@@ -338,8 +361,11 @@ static int connect_host(Run *run)
         }
         r = manager_connect(run->event, &run->manager, &e);
         if (r < 0)
-                return r == -EHOSTDOWN ? fail(run, "no_systemd", "run qscope on a host that systemd booted, or in tools/bed", &e)
-                                       : fail(run, "bus_unavailable", "start it: systemctl start dbus.socket", &e);
+                return r == -EHOSTDOWN ? fail(run, "no_systemd",
+                                                         "run qscope on a host that systemd booted, or in tools/bed",
+                                                         &e)
+                                       : fail(run, "bus_unavailable", "start it: systemctl start dbus.socket",
+                                                         &e);
         run->outcome->host.systemd = strdup(manager_version(run->manager));
         if (manager_version_number(run->manager) < MANAGER_VERSION_MIN) {
                 error_set(&e, -EOPNOTSUPP, "systemd %s is too old: ExitType=cgroup and more came with %d",
@@ -347,15 +373,18 @@ static int connect_host(Run *run)
                 return fail(run, "systemd_too_old", "upgrade systemd", &e);
         }
         if (rundir_clean(run->manager, &e) < 0)
-                (void) outcome_blind_spot(run->outcome, "what an earlier run left could not be removed: %s", e.text);
+                (void) outcome_blind_spot(
+                                run->outcome, "what an earlier run left could not be removed: %s", e.text);
         e = ERROR_INIT;
         if (check_controllers(run->plan, &code, &e) < 0)
-                return fail(run, code, "boot with the unified hierarchy (systemd.unified_cgroup_hierarchy=1), or set the limit to null in the policy", &e);
+                return fail(run, code,
+                                "boot with the unified hierarchy (systemd.unified_cgroup_hierarchy=1), or set the limit to null in the policy",
+                                &e);
         return 0;
 }
 
-/* The working directory is part of what was proposed: that it is missing is the job's failure, as if chdir(2) had
- * failed in it. */
+/* The working directory is part of what was proposed: that it is missing is the job's failure, as if chdir(2)
+ * had failed in it. */
 static bool is_bad_cwd(Run *run, int r)
 {
         ExecRecord *exec = &run->outcome->exec;
@@ -380,7 +409,8 @@ static int prepare(Run *run)
         r = rundir_new(run->plan->run_id, &run->dir, &e);
         if (r < 0)
                 return fail(run, "internal", NULL, &e);
-        r = jobfs_new(run->plan, rundir_root_fd(run->dir), run->options->state_dir, run->outcome->host.hostname, &run->fs, &e);
+        r = jobfs_new(run->plan, rundir_root_fd(run->dir), run->options->state_dir,
+                        run->outcome->host.hostname, &run->fs, &e);
         if (r < 0)
                 return is_bad_cwd(run, r) ? r : fail(run, "workspace_failed", NULL, &e);
         r = open_streams(run, &e);
@@ -450,12 +480,25 @@ static void collect_streams(Run *run)
 static void clear(Run *run)
 {
         sd_event_source **sources[] = {
-                &run->gate_source, &run->life_source, &run->exit_source, &run->events_source,
-                &run->output_sources[0], &run->output_sources[1],
+                &run->gate_source,
+                &run->life_source,
+                &run->exit_source,
+                &run->events_source,
+                &run->output_sources[0],
+                &run->output_sources[1],
         };
         int *fds[] = {
-                &run->gate_fd, &run->stage_fd, &run->life_fd, &run->pidfd, &run->proc_fd, &run->slice_fd, &run->service_fd,
-                &run->events_fd, &run->stdin_fd, &run->output_fds[0], &run->output_fds[1],
+                &run->gate_fd,
+                &run->stage_fd,
+                &run->life_fd,
+                &run->pidfd,
+                &run->proc_fd,
+                &run->slice_fd,
+                &run->service_fd,
+                &run->events_fd,
+                &run->stdin_fd,
+                &run->output_fds[0],
+                &run->output_fds[1],
         };
 
         for (size_t i = 0; i < ELEMENTSOF(sources); i++)

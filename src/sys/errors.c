@@ -48,7 +48,8 @@ static int open_event(int cgroup_fd, int cpu, uint64_t id, int error)
                 .config = id,
         };
         char filter[64];
-        int fd = (int) syscall(SYS_perf_event_open, &attr, cgroup_fd, cpu, -1, PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC);
+        int fd = (int) syscall(SYS_perf_event_open, &attr, cgroup_fd, cpu, -1,
+                        PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC);
 
         if (fd < 0)
                 return -errno;
