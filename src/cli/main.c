@@ -62,9 +62,18 @@ static void open_standard_streams(void)
         safe_close(fd);
 }
 
+/* Until a run takes signals into its event loop nothing has been started that would have to be stopped. */
+static void on_early_signal(int number)
+{
+        _exit(128 + number);
+}
+
 int main(int argc, char **argv)
 {
         open_standard_streams();
+        (void) signal(SIGINT, on_early_signal);
+        (void) signal(SIGTERM, on_early_signal);
+        (void) signal(SIGHUP, on_early_signal);
         /* Of the locale only how characters are classified: numbers stay as JSON has them. */
         (void) setlocale(LC_CTYPE, "");
         (void) signal(SIGPIPE, SIG_IGN);

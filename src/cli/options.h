@@ -4,9 +4,7 @@
 /* The options of `qscope run`. Those that stand for fields of a job become a job document, so that they are
  * read by the same reader, with the same rules and sentences, as a job file. */
 
-#include <cjson/cJSON.h>
-
-#include "base/error.h"
+#include "json/json.h"
 
 typedef struct RunArguments {
         const char *job_path;     /* NULL: argv is given on the command line */

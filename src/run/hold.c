@@ -3,11 +3,13 @@
 /* While the stage is held: look at it from outside, give it its files, refuse to let it go if the isolation
  * that was asked for is not there, then open the gate. */
 
+#include "run/state.h"
+
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sys/epoll.h>
 
-#include "run/state.h"
+#include "base/number.h"
 #include "sys/cgroup.h"
 #include "sys/file.h"
 #include "sys/gate.h"
@@ -89,12 +91,15 @@ static int add_limit_facts(Run *run)
         }
         if (r < 0 || limits->value[LIMIT_CPU] == LIMIT_UNLIMITED)
                 return r;
-        /* cpu.max: "quota period", both in microseconds; "max …" reads as 0 and no period. */
+        /* cpu.max: "quota period", both in microseconds; or "max period". */
         quota = UNKNOWN;
         if (file_read_at(run->slice_fd, "cpu.max", text, sizeof(text)) == 0) {
+                char *space = strchr(text, ' ');
                 uint64_t value, period;
 
-                if (sscanf(text, "%" SCNu64 " %" SCNu64, &value, &period) == 2 && period > 0)
+                if (space)
+                        *space = '\0';
+                if (space && parse_u64(text, &value) == 0 && parse_u64(space + 1, &period) == 0 && period > 0)
                         quota = value * USEC_PER_SEC / period;
         }
         return add_number_fact(run, "limit.cpu", limits->value[LIMIT_CPU], quota);
@@ -142,6 +147,10 @@ static int open_held(Run *run, Error *e)
                 run->events_fd = cgroup_open_events(run->slice_fd);
                 r = run->events_fd < 0 ? run->events_fd : 0;
         }
+        /* Watched from here on: a held stage may have to be killed, too. */
+        if (r == 0)
+                r = sd_event_add_io(run->event, &run->events_source, run->events_fd, EPOLLPRI,
+                                on_cgroup_events, run);
         return r < 0 ? error_errno(e, r, "the held process %d cannot be reached", (int) run->pid) : 0;
 }
 
@@ -209,9 +218,6 @@ static int watch(Run *run)
 {
         int r = sd_event_add_io(run->event, &run->exit_source, run->pidfd, EPOLLIN, on_main_exit, run);
 
-        if (r >= 0)
-                r = sd_event_add_io(run->event, &run->events_source, run->events_fd, EPOLLPRI,
-                                on_cgroup_events, run);
         for (size_t i = 0; r >= 0 && i < 2; i++)
                 r = sd_event_add_io(run->event, &run->output_sources[i], capture_fd(run->captures[i]),
                                 EPOLLIN, on_output, run);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run/state.h"
+#include "run/run.h"
 
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 
+#include "run/state.h"
 #include "sys/cgroup.h"
 #include "sys/gate.h"
 #include "sys/host.h"
@@ -24,8 +25,9 @@ void run_phase(Run *run, Phase ended)
 int run_timer(Run *run, RunTimer timer, uint64_t usec, sd_event_time_handler_t handler)
 {
         run_timer_off(run, timer);
-        return sd_event_add_time_relative(
-                        run->event, &run->timers[timer], CLOCK_MONOTONIC, usec, 1000, handler, run);
+        /* From now, not from when the event loop last woke up: a deadline must not come early. */
+        return sd_event_add_time(run->event, &run->timers[timer], CLOCK_MONOTONIC, now_monotonic() + usec,
+                        1000, handler, run);
 }
 
 void run_timer_off(Run *run, RunTimer timer)
@@ -446,25 +448,6 @@ static void raise_descriptor_limit(void)
         (void) setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static int add_blind_spots(Outcome *o)
-{
-        static const char *const spots[] = {
-                "processes: the tree of all processes is not recorded, only what was left running",
-                "sockets: not observed",
-                "egress: attempts to leave are stopped, but not recorded",
-                "ipc and descriptors of leftovers: not observed; they end with the job's namespaces",
-                "usage.memory_peak_bytes includes systemd's own start of the unit",
-        };
-
-        for (size_t i = 0; i < ELEMENTSOF(spots); i++) {
-                int r = outcome_blind_spot(o, "%s", spots[i]);
-
-                if (r < 0)
-                        return r;
-        }
-        return 0;
-}
-
 static void collect_streams(Run *run)
 {
         StreamRecord *records[] = { &run->outcome->out, &run->outcome->err };
@@ -563,7 +546,8 @@ int run_execute(const Plan *plan, const RunOptions *options, Outcome *outcome)
         raise_descriptor_limit();
         r = host_read(&outcome->host);
         if (r == 0)
-                r = add_blind_spots(outcome);
+                r = outcome_blind_spot(
+                                outcome, "usage.memory_peak_bytes includes systemd's own start of the unit");
         if (r == 0)
                 r = sd_event_new(&run.event);
         if (r >= 0)

@@ -3,12 +3,13 @@
 /* The file that appears only when complete: an unnamed file (O_TMPFILE, open(2)) where the file system has
  * them, so that a killed qscope leaves nothing; else a hidden name. */
 
+#include "sys/file.h"
+
 #include <fcntl.h>
 #include <libgen.h>
 #include <sys/stat.h>
 
 #include "base/text.h"
-#include "sys/file.h"
 
 #define NAMES_MAX 100000u
 

@@ -503,7 +503,7 @@ DROP_IN = "/run/systemd/system/qscope-.service.d/90-bed-test.conf"
 def test_start_fails():
     """systemd cannot start the unit: an error of the host with systemd's result, not a failing
     command."""
-    with lib.drop_in(DROP_IN, "[Service]\nExecStartPre=/bin/false\n", reload=True):
+    with lib.drop_in(DROP_IN, "[Service]\nBindPaths=/not/there:/x\n", reload=True):
         run = errors(["true"])
     eq([run["exit_code"], run["signal"], run["timed_out"]], [None, None, False], "outcome")
     passes(["true"])
