@@ -130,6 +130,7 @@ Outcome *outcome_free(Outcome *o)
         stream_clear(&o->err);
         free(o->events.file_at_limit);
         for (size_t i = 0; i < o->n_facts; i++) {
+                free(o->facts[i].name);
                 free(o->facts[i].expected);
                 free(o->facts[i].observed);
         }
@@ -161,17 +162,18 @@ static int copy_known(const char *text, char **ret)
 
 int outcome_add_fact(Outcome *o, const char *name, bool holds, const char *expected, const char *observed)
 {
-        _cleanup_free_ char *expected_copy = NULL, *observed_copy = NULL;
+        _cleanup_free_ char *name_copy = strdup(name), *expected_copy = NULL, *observed_copy = NULL;
         IsolationFact *larger;
 
-        if (copy_known(expected, &expected_copy) < 0 || copy_known(observed, &observed_copy) < 0)
+        if (!name_copy || copy_known(expected, &expected_copy) < 0 ||
+                        copy_known(observed, &observed_copy) < 0)
                 return -ENOMEM;
         larger = reallocarray(o->facts, o->n_facts + 1, sizeof(IsolationFact));
         if (!larger)
                 return -ENOMEM;
         o->facts = larger;
         o->facts[o->n_facts++] = (IsolationFact){
-                .name = name,
+                .name = TAKE_PTR(name_copy),
                 .expected = TAKE_PTR(expected_copy),
                 .observed = TAKE_PTR(observed_copy),
                 .holds = holds,

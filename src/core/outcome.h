@@ -72,7 +72,7 @@ typedef struct LimitEvents {
 } LimitEvents;
 
 typedef struct IsolationFact {
-        const char *name; /* "namespace.net", "seccomp", "no_new_privs", … */
+        char *name; /* "namespace.net", "seccomp", "mount:/tmp", … */
         char *expected, *observed;
         bool holds;
 } IsolationFact;
