@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* From the end of the main process to the end of the last one: grace, freeze, list, kill, wait until it is empty;
- * then observe. Never waits for the end of the output: a process somewhere may hold it open for ever. */
+/* From the end of the main process to the end of the last one: grace, freeze, list, kill, wait until it is
+ * empty; then observe. Never waits for the end of the output: a process somewhere may hold it open for ever.
+ */
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -11,12 +12,12 @@
 #include "sys/host.h"
 #include "sys/proc.h"
 
-#define FREEZE_TIMEOUT (500 * USEC_PER_MSEC)
-#define KILL_TIMEOUT   (20 * USEC_PER_SEC)
-#define STATUS_TRIES   60u
-#define STATUS_DELAY   (2 * USEC_PER_MSEC)
+#define FREEZE_TIMEOUT   (500 * USEC_PER_MSEC)
+#define KILL_TIMEOUT     (20 * USEC_PER_SEC)
+#define STATUS_TRIES     60u
+#define STATUS_DELAY     (2 * USEC_PER_MSEC)
 #define STATUS_DELAY_MAX (250 * USEC_PER_MSEC)
-#define LEFTOVERS_MAX  256u
+#define LEFTOVERS_MAX    256u
 
 static void lose_evidence(Run *run, const char *message)
 {
@@ -169,7 +170,8 @@ static int on_kill_timeout(_unused_ sd_event_source *source, _unused_ uint64_t u
         Error e = ERROR_INIT;
 
         error_set(&e, -EBUSY, "processes of the job survive SIGKILL (uninterruptible sleep?)");
-        outcome_host_error(run->outcome, "internal", "look at the processes of its control group", "%s", e.text);
+        outcome_host_error(
+                        run->outcome, "internal", "look at the processes of its control group", "%s", e.text);
         run->main_ended = run->status_known = true;
         return run_stop(run);
 }
@@ -191,8 +193,9 @@ int run_kill(Run *run)
         return run_advance(run);
 }
 
-/* pids.events counts in the group that forks, which is the service's in kernels before 6.11, and systemd removes that
- * group as soon as it is empty. So it is read whenever it changes, and once more when the main process ends. */
+/* pids.events counts in the group that forks, which is the service's in kernels before 6.11, and systemd
+ * removes that group as soon as it is empty. So it is read whenever it changes, and once more when the main
+ * process ends. */
 static void read_tasks_events(Run *run)
 {
         uint64_t *most = &run->outcome->events.pids_max;

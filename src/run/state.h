@@ -44,7 +44,8 @@ typedef struct Run {
         ErrorCounter *errors;
         Usage base; /* what the slice had used when the gate was opened */
 
-        sd_event_source *gate_source, *life_source, *exit_source, *events_source, *tasks_source, *output_sources[2];
+        sd_event_source *gate_source, *life_source, *exit_source, *events_source, *tasks_source,
+                        *output_sources[2];
         sd_event_source *timers[_RUN_TIMER_MAX], *signals[3];
 
         pid_t pid;

@@ -56,8 +56,8 @@ static void write_filter(CountedError error, char *filter, size_t size)
                 break;
         case COUNTED_FORK_EAGAIN:
 #ifdef SYS_fork
-                (void) snprintf(filter, size, "ret == -%d && (id == %d || id == %d || id == %d || id == %d)", EAGAIN,
-                                (int) SYS_clone, (int) SYS_clone3, (int) SYS_fork, (int) SYS_vfork);
+                (void) snprintf(filter, size, "ret == -%d && (id == %d || id == %d || id == %d || id == %d)",
+                                EAGAIN, (int) SYS_clone, (int) SYS_clone3, (int) SYS_fork, (int) SYS_vfork);
 #else
                 (void) snprintf(filter, size, "ret == -%d && (id == %d || id == %d)", EAGAIN, (int) SYS_clone,
                                 (int) SYS_clone3);
@@ -76,7 +76,8 @@ static int open_event(int cgroup_fd, int cpu, uint64_t id, CountedError error)
                 .config = id,
         };
         char filter[128] = "";
-        int fd = (int) syscall(SYS_perf_event_open, &attr, cgroup_fd, cpu, -1, PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC);
+        int fd = (int) syscall(SYS_perf_event_open, &attr, cgroup_fd, cpu, -1,
+                        PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC);
 
         if (fd < 0)
                 return -errno;
