@@ -15,6 +15,7 @@
 #include "sys/mount.h"
 
 #define LOOP_TRIES 64
+#define OWN_INODES 16u /* directories that are made for the job are not its files */
 /* What ext4 itself needs besides the job's bytes: 256 bytes an inode, bitmaps, descriptors, the root. */
 #define EXT4_OVERHEAD(bytes, inodes) (MIB(2) + (inodes) *256 + (bytes) / 64)
 
