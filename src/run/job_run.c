@@ -114,7 +114,8 @@ static int make_plan(Context *c, Error *e)
         return plan_make(c->job, c->policy, &context, &c->plan, e);
 }
 
-/* The plan judged the workspace's path as it is written; links may lead elsewhere. (Once more when it is opened.) */
+/* The plan judged the workspace's path as it is written; links may lead elsewhere. (Once more when it is
+ * opened.) */
 static int judge_resolved_cwd(Context *c)
 {
         _cleanup_free_ char *real = NULL;

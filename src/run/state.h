@@ -71,6 +71,11 @@ void run_timer_off(Run *run, RunTimer timer);
 /* Stops the units, after the last process is gone or because none ever came. */
 int run_stop(Run *run);
 
+/* --- start.c: until the stage is at the gate --- */
+
+/* Asks the manager for the units; what follows comes as events. */
+int run_start(Run *run, Error *e);
+
 /* Whether the command was executed: everything the stage had to say has been read then. */
 void run_settle_exec(Run *run);
 int on_life(sd_event_source *source, int fd, uint32_t revents, void *userdata);
