@@ -14,58 +14,58 @@
 #include <string.h>
 #include <unistd.h>
 
-#define _cleanup_(f)       __attribute__((cleanup(f)))
-#define _printf_(a, b)     __attribute__((format(printf, a, b)))
-#define _unused_           __attribute__((unused))
-#define _warn_unused_      __attribute__((warn_unused_result))
-#define ELEMENTSOF(array)  (sizeof(array) / sizeof((array)[0]))
-#define STRLEN(literal)    (sizeof("" literal "") - 1)
-#define USEC_PER_SEC       UINT64_C(1000000)
-#define USEC_PER_MSEC      UINT64_C(1000)
-#define NSEC_PER_USEC      UINT64_C(1000)
-#define KIB(n)             ((uint64_t) (n) << 10)
-#define MIB(n)             ((uint64_t) (n) << 20)
+#define _cleanup_(f)      __attribute__((cleanup(f)))
+#define _printf_(a, b)    __attribute__((format(printf, a, b)))
+#define _unused_          __attribute__((unused))
+#define _warn_unused_     __attribute__((warn_unused_result))
+#define ELEMENTSOF(array) (sizeof(array) / sizeof((array)[0]))
+#define STRLEN(literal)   (sizeof("" literal "") - 1)
+#define USEC_PER_SEC      UINT64_C(1000000)
+#define USEC_PER_MSEC     UINT64_C(1000)
+#define NSEC_PER_USEC     UINT64_C(1000)
+#define KIB(n)            ((uint64_t) (n) << 10)
+#define MIB(n)            ((uint64_t) (n) << 20)
 
 /* A number that could not be read or does not exist here. Never 0: 0 is a measurement. */
 #define UNKNOWN UINT64_MAX
 
-#define MIN(a, b)                                                                                                      \
-        ({                                                                                                             \
-                __typeof__(a) _min_a = (a);                                                                            \
-                __typeof__(b) _min_b = (b);                                                                            \
-                _min_a < _min_b ? _min_a : _min_b;                                                                     \
+#define MIN(a, b)                                                                                            \
+        ({                                                                                                   \
+                __typeof__(a) _min_a = (a);                                                                  \
+                __typeof__(b) _min_b = (b);                                                                  \
+                _min_a < _min_b ? _min_a : _min_b;                                                           \
         })
 
-#define MAX(a, b)                                                                                                      \
-        ({                                                                                                             \
-                __typeof__(a) _max_a = (a);                                                                            \
-                __typeof__(b) _max_b = (b);                                                                            \
-                _max_a > _max_b ? _max_a : _max_b;                                                                     \
+#define MAX(a, b)                                                                                            \
+        ({                                                                                                   \
+                __typeof__(a) _max_a = (a);                                                                  \
+                __typeof__(b) _max_b = (b);                                                                  \
+                _max_a > _max_b ? _max_a : _max_b;                                                           \
         })
 
 /* Hands the pointer on and forgets it here, so that a cleanup attribute does not free it. */
-#define TAKE_PTR(pointer)                                                                                              \
-        ({                                                                                                             \
-                __typeof__(pointer) *_take = &(pointer);                                                               \
-                __typeof__(pointer) _taken = *_take;                                                                   \
-                *_take = NULL;                                                                                         \
-                _taken;                                                                                                \
+#define TAKE_PTR(pointer)                                                                                    \
+        ({                                                                                                   \
+                __typeof__(pointer) *_take = &(pointer);                                                     \
+                __typeof__(pointer) _taken = *_take;                                                         \
+                *_take = NULL;                                                                               \
+                _taken;                                                                                      \
         })
 
-#define TAKE_FD(fd)                                                                                                    \
-        ({                                                                                                             \
-                int *_take = &(fd);                                                                                    \
-                int _taken = *_take;                                                                                   \
-                *_take = -EBADF;                                                                                       \
-                _taken;                                                                                                \
+#define TAKE_FD(fd)                                                                                          \
+        ({                                                                                                   \
+                int *_take = &(fd);                                                                          \
+                int _taken = *_take;                                                                         \
+                *_take = -EBADF;                                                                             \
+                _taken;                                                                                      \
         })
 
 /* Defines foo_freep() for _cleanup_(foo_freep) from a foo_free() that takes NULL. */
-#define DEFINE_CLEANUP(type, function)                                                                                 \
-        static inline void function##p(type *pointer)                                                                  \
-        {                                                                                                              \
-                if (*pointer)                                                                                          \
-                        function(*pointer);                                                                            \
+#define DEFINE_CLEANUP(type, function)                                                                       \
+        static inline void function##p(type *pointer)                                                        \
+        {                                                                                                    \
+                if (*pointer)                                                                                \
+                        function(*pointer);                                                                  \
         }
 
 static inline void freep(void *pointer)

@@ -105,8 +105,8 @@ char *format_usec(uint64_t usec, char buffer[static FORMAT_MAX])
         else if (usec < 120 * USEC_PER_SEC)
                 (void) snprintf(buffer, FORMAT_MAX, "%.2f s", (double) usec / (double) USEC_PER_SEC);
         else
-                (void) snprintf(buffer, FORMAT_MAX, "%" PRIu64 " min %" PRIu64 " s", usec / (60 * USEC_PER_SEC),
-                                usec / USEC_PER_SEC % 60);
+                (void) snprintf(buffer, FORMAT_MAX, "%" PRIu64 " min %" PRIu64 " s",
+                                usec / (60 * USEC_PER_SEC), usec / USEC_PER_SEC % 60);
         return buffer;
 }
 
@@ -119,7 +119,8 @@ char *format_timestamp(uint64_t realtime_usec, char buffer[static FORMAT_MAX])
                 (void) snprintf(buffer, FORMAT_MAX, "unknown");
                 return buffer;
         }
-        (void) snprintf(buffer, FORMAT_MAX, "%04d-%02d-%02dT%02d:%02d:%02d.%06uZ", tm.tm_year + 1900, tm.tm_mon + 1,
-                        tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (unsigned) (realtime_usec % USEC_PER_SEC));
+        (void) snprintf(buffer, FORMAT_MAX, "%04d-%02d-%02dT%02d:%02d:%02d.%06uZ", tm.tm_year + 1900,
+                        tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
+                        (unsigned) (realtime_usec % USEC_PER_SEC));
         return buffer;
 }

@@ -40,7 +40,7 @@ static int compile(pcre2_general_context *general, const char *pattern, pcre2_co
                         PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_AUTO_CALLOUT | PCRE2_NEVER_BACKSLASH_C;
         _cleanup_(pcre2_compile_context_freep) pcre2_compile_context *context =
                         pcre2_compile_context_create(general);
-        PCRE2_UCHAR reason[256] = {0};
+        PCRE2_UCHAR reason[256] = { 0 };
         PCRE2_SIZE offset = 0;
         int error = 0;
 
@@ -88,7 +88,7 @@ int pattern_match(const char *pattern, const void *data, size_t size)
         _cleanup_(pcre2_match_context_freep) pcre2_match_context *context = NULL;
         _cleanup_(pcre2_match_data_freep) pcre2_match_data *match = NULL;
         _cleanup_(pcre2_code_freep) pcre2_code *code = NULL;
-        Budget budget = {.left = WORK_MAX};
+        Budget budget = { .left = WORK_MAX };
         int r;
 
         if (!general)

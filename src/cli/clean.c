@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* qscope clean: removes what runs whose qscope is gone left behind. Every run does so first; this is for hosts
- * where no next run is to come. */
+/* qscope clean: removes what runs whose qscope is gone left behind. Every run does so first; this is for
+ * hosts where no next run is to come. */
 
 #include "cli/cli.h"
 #include "run/rundir.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the verbs share. One verb a file; each takes its own arguments (argv[0] is the verb) and returns the exit
- * status. */
+/* What the verbs share. One verb a file; each takes its own arguments (argv[0] is the verb) and returns the
+ * exit status. */
 
 #include "base/error.h"
 

@@ -5,14 +5,14 @@
 #include "json/json.h"
 
 typedef enum OptionKind {
-        OPTION_FLAG,    /* target: bool in RunArguments */
-        OPTION_STRING,  /* target: const char * in RunArguments */
-        OPTION_TEXT,    /* job key: string */
-        OPTION_NUMBER,  /* job key: number */
-        OPTION_LIST,    /* job key: list of strings, may be repeated */
-        OPTION_STATUS,  /* job key: a number, a list of numbers, or "any" */
-        OPTION_PAIR,    /* job key: object, NAME=VALUE */
-        OPTION_LIMIT,   /* job.limits.KEY: string or number */
+        OPTION_FLAG,   /* target: bool in RunArguments */
+        OPTION_STRING, /* target: const char * in RunArguments */
+        OPTION_TEXT,   /* job key: string */
+        OPTION_NUMBER, /* job key: number */
+        OPTION_LIST,   /* job key: list of strings, may be repeated */
+        OPTION_STATUS, /* job key: a number, a list of numbers, or "any" */
+        OPTION_PAIR,   /* job key: object, NAME=VALUE */
+        OPTION_LIMIT,  /* job.limits.KEY: string or number */
 } OptionKind;
 
 typedef struct Option {
@@ -26,21 +26,29 @@ typedef struct Option {
 #define TARGET(member) offsetof(RunArguments, member)
 
 static const Option options[] = {
-        { "policy", "NAME", OPTION_STRING, NULL, TARGET(policy), "policy that the job is held to (default: default)" },
-        { "receipt", "FILE", OPTION_STRING, NULL, TARGET(receipt_path), "where the receipt goes; - is standard output" },
+        { "policy", "NAME", OPTION_STRING, NULL, TARGET(policy),
+                        "policy that the job is held to (default: default)" },
+        { "receipt", "FILE", OPTION_STRING, NULL, TARGET(receipt_path),
+                        "where the receipt goes; - is standard output" },
         { "json", NULL, OPTION_FLAG, NULL, TARGET(json), "one line of JSON, on a terminal too" },
         { "quiet", NULL, OPTION_FLAG, NULL, TARGET(quiet), "print nothing; the exit status tells" },
-        { "state-dir", "DIR", OPTION_STRING, NULL, TARGET(state_dir), "receipts and layers (default: /var/lib/qscope)" },
+        { "state-dir", "DIR", OPTION_STRING, NULL, TARGET(state_dir),
+                        "receipts and layers (default: /var/lib/qscope)" },
         { "help", NULL, OPTION_FLAG, NULL, TARGET(help), "this text" },
         { "job-id", "ID", OPTION_TEXT, "job_id", 0, "name of the job and its receipt" },
         { "cwd", "DIR", OPTION_TEXT, "cwd", 0, "the workspace (default: this directory)" },
-        { "workspace", "KIND", OPTION_TEXT, "workspace", 0, "overlay (a copy-on-write view) or fresh (empty)" },
+        { "workspace", "KIND", OPTION_TEXT, "workspace", 0,
+                        "overlay (a copy-on-write view) or fresh (empty)" },
         { "timeout", "SEC", OPTION_NUMBER, "timeout_sec", 0, "wall clock limit in seconds (default: 30)" },
-        { "expect-exit", "N", OPTION_STATUS, "expected_exit", 0, "exit status agreed on, or any; may be repeated" },
-        { "stdin", "FILE", OPTION_STRING, NULL, TARGET(stdin_path), "standard input of the job; - is qscope's own" },
+        { "expect-exit", "N", OPTION_STATUS, "expected_exit", 0,
+                        "exit status agreed on, or any; may be repeated" },
+        { "stdin", "FILE", OPTION_STRING, NULL, TARGET(stdin_path),
+                        "standard input of the job; - is qscope's own" },
         { "env", "NAME=VALUE", OPTION_PAIR, "env", 0, "set a variable" },
-        { "pass-env", "NAME", OPTION_LIST, "env_allowlist", 0, "pass this variable from here; without: PATH HOME LANG LC_ALL TERM" },
-        { "allow-change", "PATH", OPTION_LIST, "allow_changes", 0, "path that may change, or anything under it" },
+        { "pass-env", "NAME", OPTION_LIST, "env_allowlist", 0,
+                        "pass this variable from here; without: PATH HOME LANG LC_ALL TERM" },
+        { "allow-change", "PATH", OPTION_LIST, "allow_changes", 0,
+                        "path that may change, or anything under it" },
         { "memory", "SIZE", OPTION_LIMIT, "memory", 0, "memory limit (K, M, G)" },
         { "swap", "SIZE", OPTION_LIMIT, "swap", 0, "swap limit" },
         { "cpu", "PERCENT", OPTION_LIMIT, "cpu", 0, "CPU bandwidth, such as 150%" },
@@ -66,7 +74,8 @@ void run_arguments_help(FILE *f)
         for (size_t i = 0; i < ELEMENTSOF(options); i++) {
                 char left[64];
 
-                (void) snprintf(left, sizeof(left), "--%s%s%s", options[i].name, options[i].argument ? " " : "",
+                (void) snprintf(left, sizeof(left), "--%s%s%s", options[i].name,
+                                options[i].argument ? " " : "",
                                 options[i].argument ? options[i].argument : "");
                 (void) fprintf(f, "  %-22s %s\n", left, options[i].help);
         }
@@ -89,7 +98,8 @@ static const Option *find_option(const char *name, size_t length)
         return NULL;
 }
 
-/* A number as such, so that the reader sees what a job file would have; anything else as a string for it to judge. */
+/* A number as such, so that the reader sees what a job file would have; anything else as a string for it to
+ * judge. */
 static cJSON *number_or_text(const char *text)
 {
         char *end;
@@ -192,7 +202,8 @@ static int take_positional(char *argument, RunArguments *a, Error *e)
         else if (!a->receipt_path)
                 a->receipt_path = argument;
         else
-                return error_set(e, -EINVAL, "\"%s\" is one argument too many (a command goes after \"--\")", argument);
+                return error_set(e, -EINVAL, "\"%s\" is one argument too many (a command goes after \"--\")",
+                                argument);
         return 0;
 }
 
@@ -201,16 +212,19 @@ static int check(RunArguments *a, Error *e)
         if (a->help)
                 return 0;
         if (a->command && a->job_path)
-                return error_set(e, -EINVAL, "\"%s\" before \"--\": either a job file or a command", a->job_path);
+                return error_set(e, -EINVAL, "\"%s\" before \"--\": either a job file or a command",
+                                a->job_path);
         if (!a->command && !a->job_path)
                 return error_set(e, -EINVAL, "a job file, or \"--\" and a command, is missing");
         if (a->command && !a->command[0])
                 return error_set(e, -EINVAL, "there is no command after \"--\"");
         if (!a->command && a->job->child)
-                return error_set(e, -EINVAL, "options for the job's fields go with \"--\" only; write \"%s\" into the job file",
+                return error_set(e, -EINVAL,
+                                "options for the job's fields go with \"--\" only; write \"%s\" into the job file",
                                 a->job->child->string);
         if (!a->command && a->stdin_path)
-                return error_set(e, -EINVAL, "--stdin goes with \"--\" only; write \"stdin\" into the job file");
+                return error_set(e, -EINVAL,
+                                "--stdin goes with \"--\" only; write \"stdin\" into the job file");
         return 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The options of `qscope run`. Those that stand for fields of a job become a job document, so that they are read
- * by the same reader, with the same rules and sentences, as a job file. */
+/* The options of `qscope run`. Those that stand for fields of a job become a job document, so that they are
+ * read by the same reader, with the same rules and sentences, as a job file. */
 
 #include "json/json.h"
 

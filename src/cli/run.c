@@ -44,7 +44,8 @@ static int make_job(const RunArguments *a, Job **ret, Error *e)
         return r < 0 ? r : take_stdin(*ret, a->stdin_path, e);
 }
 
-/* The directory of the job file: what lies there may be its input. NULL: it came through a pipe or by hand. */
+/* The directory of the job file: what lies there may be its input. NULL: it came through a pipe or by hand.
+ */
 static char *job_directory(const RunArguments *a)
 {
         char *path, *slash;

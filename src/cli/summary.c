@@ -33,11 +33,11 @@ typedef struct Paint {
 #define PAINT_BOLD "\033[1m"
 
 static const Paint paints[] = {
-                {"pass", "\033[1;32m", "PASS"},
-                {"fail", "\033[1;31m", "FAIL"},
-                {"rejected", "\033[1;33m", "REJECTED"},
-                {"error", "\033[1;35m", "ERROR"},
-                {"aborted", "\033[1;33m", "ABORTED"},
+        { "pass", "\033[1;32m", "PASS" },
+        { "fail", "\033[1;31m", "FAIL" },
+        { "rejected", "\033[1;33m", "REJECTED" },
+        { "error", "\033[1;35m", "ERROR" },
+        { "aborted", "\033[1;33m", "ABORTED" },
 };
 
 /* --- reading, tolerant --- */
@@ -266,7 +266,7 @@ static void print_changes(const Page *p)
 {
         static const struct {
                 const char *kind, *mark;
-        } kinds[] = {{"added", "+"}, {"changed", "~"}, {"removed", "-"}};
+        } kinds[] = { { "added", "+" }, { "changed", "~" }, { "removed", "-" } };
         const cJSON *fs = get(p->receipt, "fs"), *change;
         uint64_t total = 0, shown = 0;
 
@@ -396,7 +396,7 @@ static void print_blind_spots(const Page *p)
 
 int summary_print(FILE *f, const cJSON *receipt, const char *receipt_path, bool colour)
 {
-        const Page p = {f, receipt, colour};
+        const Page p = { f, receipt, colour };
         int r;
 
         errno = 0;

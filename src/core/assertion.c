@@ -27,7 +27,7 @@ static void stream_done(Stream *stream)
 /* 0 or -ENOMEM. */
 static int stream_open(Stream *stream, const char *name, const char *code, const StreamRecord *record)
 {
-        *stream = (Stream){.name = name, .code = code, .record = record, .size = (size_t) record->bytes};
+        *stream = (Stream){ .name = name, .code = code, .record = record, .size = (size_t) record->bytes };
         if (record->whole)
                 stream->data = record->whole;
         else if (record->bytes == 0)
@@ -176,7 +176,7 @@ static int judge_stream(const ExpectStream *expect, const Stream *stream, Reason
 static int judge_named_stream(const ExpectStream *expect, const char *name, const char *code,
                 const StreamRecord *record, ReasonList *reasons)
 {
-        _cleanup_(stream_done) Stream stream = {0};
+        _cleanup_(stream_done) Stream stream = { 0 };
         int r;
 
         r = stream_open(&stream, name, code, record);

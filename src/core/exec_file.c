@@ -9,17 +9,17 @@ static const struct {
         uint16_t number;
         const char *name; /* as uname -m has it */
 } machines[] = {
-                {EM_X86_64, "x86_64"},
-                {EM_386, "i686"},
-                {EM_AARCH64, "aarch64"},
-                {EM_ARM, "arm"},
-                {EM_RISCV, "riscv"},
-                {EM_PPC64, "ppc64"},
-                {EM_PPC, "ppc"},
-                {EM_S390, "s390x"},
-                {EM_MIPS, "mips"},
-                {EM_SPARCV9, "sparc64"},
-                {EM_LOONGARCH, "loongarch64"},
+        { EM_X86_64, "x86_64" },
+        { EM_386, "i686" },
+        { EM_AARCH64, "aarch64" },
+        { EM_ARM, "arm" },
+        { EM_RISCV, "riscv" },
+        { EM_PPC64, "ppc64" },
+        { EM_PPC, "ppc" },
+        { EM_S390, "s390x" },
+        { EM_MIPS, "mips" },
+        { EM_SPARCV9, "sparc64" },
+        { EM_LOONGARCH, "loongarch64" },
 };
 
 #define ELF_TYPE_OFFSET    offsetof(Elf64_Ehdr, e_type)
@@ -96,11 +96,11 @@ static bool has_prefix(const uint8_t *head, size_t size, const char *prefix, siz
 static bool is_macos(const uint8_t *head, size_t size)
 {
         static const char magics[][4] = {
-                        {'\xfe', '\xed', '\xfa', '\xce'},
-                        {'\xfe', '\xed', '\xfa', '\xcf'},
-                        {'\xce', '\xfa', '\xed', '\xfe'},
-                        {'\xcf', '\xfa', '\xed', '\xfe'},
-                        {'\xca', '\xfe', '\xba', '\xbe'},
+                { '\xfe', '\xed', '\xfa', '\xce' },
+                { '\xfe', '\xed', '\xfa', '\xcf' },
+                { '\xce', '\xfa', '\xed', '\xfe' },
+                { '\xcf', '\xfa', '\xed', '\xfe' },
+                { '\xca', '\xfe', '\xba', '\xbe' },
         };
 
         for (size_t i = 0; i < ELEMENTSOF(magics); i++)
@@ -111,7 +111,7 @@ static bool is_macos(const uint8_t *head, size_t size)
 
 ExecFile exec_file_look(const uint8_t *head, size_t size, bool known, const char *machine)
 {
-        ExecFile file = {.look = EXEC_LOOK_UNKNOWN};
+        ExecFile file = { .look = EXEC_LOOK_UNKNOWN };
 
         if (size == 0)
                 file.look = known ? EXEC_LOOK_EMPTY : EXEC_LOOK_UNKNOWN;

@@ -29,15 +29,15 @@ typedef struct Question {
 typedef void (*Answer)(const Question *q, ExecHint *ret);
 
 const char *const exec_kind_names[_EXEC_KIND_MAX] = {
-                [EXEC_NOT_FOUND] = "not_found",
-                [EXEC_PERMISSION_DENIED] = "permission_denied",
-                [EXEC_NOT_EXECUTABLE] = "not_executable",
-                [EXEC_NO_SHEBANG] = "no_shebang",
-                [EXEC_BAD_INTERPRETER] = "bad_interpreter",
-                [EXEC_WRONG_ARCHITECTURE] = "wrong_architecture",
-                [EXEC_BAD_CWD] = "bad_cwd",
-                [EXEC_BAD_ARGS] = "bad_args",
-                [EXEC_OTHER] = "other",
+        [EXEC_NOT_FOUND] = "not_found",
+        [EXEC_PERMISSION_DENIED] = "permission_denied",
+        [EXEC_NOT_EXECUTABLE] = "not_executable",
+        [EXEC_NO_SHEBANG] = "no_shebang",
+        [EXEC_BAD_INTERPRETER] = "bad_interpreter",
+        [EXEC_WRONG_ARCHITECTURE] = "wrong_architecture",
+        [EXEC_BAD_CWD] = "bad_cwd",
+        [EXEC_BAD_ARGS] = "bad_args",
+        [EXEC_OTHER] = "other",
 };
 
 const char *errno_name(int error)
@@ -63,14 +63,14 @@ static const char *interpreter_for(const char *name)
         static const struct {
                 const char *suffix, *program;
         } table[] = {
-                        {".py", "python3"},
-                        {".js", "node"},
-                        {".mjs", "node"},
-                        {".rb", "ruby"},
-                        {".pl", "perl"},
-                        {".bash", "bash"},
-                        {".php", "php"},
-                        {".lua", "lua"},
+                { ".py", "python3" },
+                { ".js", "node" },
+                { ".mjs", "node" },
+                { ".rb", "ruby" },
+                { ".pl", "perl" },
+                { ".bash", "bash" },
+                { ".php", "php" },
+                { ".lua", "lua" },
         };
         const char *dot = strrchr(name, '.');
 
@@ -83,27 +83,27 @@ static const char *interpreter_for(const char *name)
 static bool is_shell_builtin(const char *name)
 {
         static const char *const builtins[] = {
-                        ".",
-                        "alias",
-                        "bg",
-                        "cd",
-                        "command",
-                        "declare",
-                        "eval",
-                        "exec",
-                        "exit",
-                        "export",
-                        "fg",
-                        "local",
-                        "popd",
-                        "pushd",
-                        "set",
-                        "shopt",
-                        "source",
-                        "trap",
-                        "ulimit",
-                        "umask",
-                        "unset",
+                ".",
+                "alias",
+                "bg",
+                "cd",
+                "command",
+                "declare",
+                "eval",
+                "exec",
+                "exit",
+                "export",
+                "fg",
+                "local",
+                "popd",
+                "pushd",
+                "set",
+                "shopt",
+                "source",
+                "trap",
+                "ulimit",
+                "umask",
+                "unset",
         };
 
         for (size_t i = 0; i < ELEMENTSOF(builtins); i++)
@@ -414,19 +414,19 @@ static const struct {
         int error;
         Answer explain;
 } answers[] = {
-                {ENOENT, on_enoent},
-                {ENOTDIR, on_enotdir},
-                {EACCES, on_eacces},
-                {EPERM, on_eperm},
-                {ENOEXEC, on_enoexec},
-                {E2BIG, on_e2big},
-                {ENAMETOOLONG, on_enametoolong},
-                {ELOOP, on_eloop},
-                {ELIBBAD, on_elibbad},
-                {EISDIR, on_elibbad},
-                {ETXTBSY, on_etxtbsy},
-                {ENOMEM, on_enomem},
-                {EINVAL, on_einval},
+        { ENOENT, on_enoent },
+        { ENOTDIR, on_enotdir },
+        { EACCES, on_eacces },
+        { EPERM, on_eperm },
+        { ENOEXEC, on_enoexec },
+        { E2BIG, on_e2big },
+        { ENAMETOOLONG, on_enametoolong },
+        { ELOOP, on_eloop },
+        { ELIBBAD, on_elibbad },
+        { EISDIR, on_elibbad },
+        { ETXTBSY, on_etxtbsy },
+        { ENOMEM, on_enomem },
+        { EINVAL, on_einval },
 };
 
 static void explain_exec(const Question *q, ExecHint *ret)
@@ -465,7 +465,7 @@ static void explain_step(const Question *q, ExecHint *ret)
 void exec_explain(const ExecRecord *record, char *const *argv, const char *path, const char *machine,
                 ExecHint *ret)
 {
-        Question q = {.record = record, .argv = argv, .path = path};
+        Question q = { .record = record, .argv = argv, .path = path };
         const char *step = record->step ? record->step : "exec",
                    *name = record->resolved ? record->resolved : argv[0];
 
@@ -475,7 +475,7 @@ void exec_explain(const ExecRecord *record, char *const *argv, const char *path,
         text_excerpt(q.file.interpreter, q.file.interpreter_size, q.interpreter, sizeof(q.interpreter));
         text_excerpt(machine ? machine : "another", strlen(machine ? machine : "another"), q.machine,
                         sizeof(q.machine));
-        *ret = (ExecHint){.exit_code = 126};
+        *ret = (ExecHint){ .exit_code = 126 };
         if (streq(step, "chdir"))
                 explain_chdir(&q, ret);
         else if (streq(step, "exec"))

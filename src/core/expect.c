@@ -38,11 +38,11 @@ static int read_json(_unused_ const Reader *r, _unused_ const JsonPath *at, cons
 static int read_stream(const Reader *r, const JsonPath *at, const cJSON *value, void *target)
 {
         static const ReadRow rows[] = {
-                        {"equals", read_text, offsetof(ExpectStream, equals)},
-                        {"contains", read_word, offsetof(ExpectStream, contains)},
-                        {"matches", read_pattern, offsetof(ExpectStream, matches)},
-                        {"json", read_json, offsetof(ExpectStream, json)},
-                        {"sha256", read_sha256, offsetof(ExpectStream, sha256)},
+                { "equals", read_text, offsetof(ExpectStream, equals) },
+                { "contains", read_word, offsetof(ExpectStream, contains) },
+                { "matches", read_pattern, offsetof(ExpectStream, matches) },
+                { "json", read_json, offsetof(ExpectStream, json) },
+                { "sha256", read_sha256, offsetof(ExpectStream, sha256) },
         };
 
         if (cJSON_IsObject(value) && !value->child)
@@ -64,13 +64,13 @@ static int read_exists(const Reader *r, const JsonPath *at, const cJSON *value, 
 static int read_file(const Reader *r, const JsonPath *at, const cJSON *value, ExpectFile *file)
 {
         static const ReadRow rows[] = {
-                        {"exists", read_exists, offsetof(ExpectFile, exists)},
-                        {"equals", read_text, offsetof(ExpectFile, equals)},
-                        {"sha256", read_sha256, offsetof(ExpectFile, sha256)},
+                { "exists", read_exists, offsetof(ExpectFile, exists) },
+                { "equals", read_text, offsetof(ExpectFile, equals) },
+                { "sha256", read_sha256, offsetof(ExpectFile, sha256) },
         };
         int k;
 
-        *file = (ExpectFile){.exists = -1};
+        *file = (ExpectFile){ .exists = -1 };
         k = path_normalise(at->key, &file->path);
         if (k == -ENOMEM)
                 return k;
@@ -98,7 +98,7 @@ static int read_files(const Reader *r, const JsonPath *at, const cJSON *value, v
                 return -ENOMEM;
         cJSON_ArrayForEach(member, value)
         {
-                JsonPath below = {.up = at, .key = member->string};
+                JsonPath below = { .up = at, .key = member->string };
                 int k = read_file(r, &below, member, &expect->files[expect->n_files++]);
 
                 if (k < 0)
@@ -111,7 +111,7 @@ static int read_files(const Reader *r, const JsonPath *at, const cJSON *value, v
 
 static int read_listen(const Reader *r, const JsonPath *at, const cJSON *value, void *target)
 {
-        JsonPath below = {.up = at};
+        JsonPath below = { .up = at };
         Expect *expect = target;
         const cJSON *item;
 
@@ -204,13 +204,13 @@ static int read_max_duration(const Reader *r, const JsonPath *at, const cJSON *v
 int expect_read(const Reader *r, const JsonPath *at, const cJSON *value, void *target)
 {
         static const ReadRow rows[] = {
-                        {"stdout", read_stream, offsetof(Expect, out)},
-                        {"stderr", read_stream, offsetof(Expect, err)},
-                        {"files", read_files, 0},
-                        {"max_duration_ms", read_max_duration, offsetof(Expect, max_duration_usec)},
-                        {"allow_leftovers", read_bool, offsetof(Expect, allow_leftovers)},
-                        {"allow_listen", read_listen, 0},
-                        {"allow_egress", read_egress, offsetof(Expect, allow_egress)},
+                { "stdout", read_stream, offsetof(Expect, out) },
+                { "stderr", read_stream, offsetof(Expect, err) },
+                { "files", read_files, 0 },
+                { "max_duration_ms", read_max_duration, offsetof(Expect, max_duration_usec) },
+                { "allow_leftovers", read_bool, offsetof(Expect, allow_leftovers) },
+                { "allow_listen", read_listen, 0 },
+                { "allow_egress", read_egress, offsetof(Expect, allow_egress) },
         };
 
         return read_object(r, at, value, rows, ELEMENTSOF(rows), NULL, target);
@@ -237,5 +237,5 @@ void expect_clear(Expect *expect)
         free(expect->files);
         free(expect->allow_listen);
         strv_free(expect->allow_egress);
-        *expect = (Expect){.max_duration_usec = UNKNOWN};
+        *expect = (Expect){ .max_duration_usec = UNKNOWN };
 }

@@ -40,8 +40,15 @@ static uint64_t swap_refused(const Plan *plan, const Outcome *o)
         return plan->limits.value[LIMIT_SWAP] == 0 ? 0 : known(o->events.swap_max);
 }
 
+/* Throttling is worth telling from a twentieth of the time on. */
+#define THROTTLED_SHARE 20u
+
 static uint64_t cpu_throttled(const Plan *plan _unused_, const Outcome *o)
 {
+        /* A quota as large as the machine is passed now and then by the accounting's own grain. */
+        if (o->usage.throttled_usec != UNKNOWN && o->duration_usec != UNKNOWN &&
+                        o->usage.throttled_usec < o->duration_usec / THROTTLED_SHARE)
+                return 0;
         return known(o->usage.nr_throttled);
 }
 
@@ -128,30 +135,29 @@ static uint64_t inodes_filled(const Plan *plan _unused_, const Outcome *o)
 }
 
 static const HitRule rules[] = {
-                {LIMIT_MEMORY, "memory.events oom_kill", memory_killed, "killed_by_limit",
-                                "a process was killed for memory"},
-                {LIMIT_SWAP, "memory.swap.events max", swap_refused, NULL, NULL},
-                {LIMIT_CPU, "cpu.stat nr_throttled", cpu_throttled, NULL, NULL},
-                {LIMIT_TASKS, "pids.events max", task_refused, "limit_hit",
-                                "starting a process or thread was refused"},
-                {LIMIT_CPU_TIME, "cpu.stat usage_usec", cpu_time_watched, "killed_by_limit",
-                                "the CPU time was used up"},
-                {LIMIT_CPU_TIME, "SIGXCPU", cpu_time_signal, "killed_by_limit", "the CPU time was used up"},
-                {LIMIT_CPU_TIME, "RLIMIT_CPU", cpu_time_killed, "killed_by_limit",
-                                "the CPU time was used up"},
-                {LIMIT_FILE_SIZE, "SIGXFSZ", file_size_signal, "killed_by_limit",
-                                "a file would have become larger"},
-                {LIMIT_FILE_SIZE, "system calls EFBIG", file_size_call, "limit_hit",
-                                "a file would have become larger"},
-                {LIMIT_FILE_SIZE, "RLIMIT_FSIZE", file_size_reached, "limit_hit",
-                                "a file was stopped at this size"},
-                {LIMIT_OPEN_FILES, "system calls EMFILE", open_files_call, "limit_hit",
-                                "opening one more file was refused"},
-                {LIMIT_DISK, "system calls ENOSPC", disk_call, "limit_hit", "a write found no space left"},
-                {LIMIT_DISK, "statfs free blocks", disk_filled, "limit_hit", "no space was left at the end"},
-                {LIMIT_INODES, "system calls ENOSPC", inodes_call, "limit_hit", "a file could not be made"},
-                {LIMIT_INODES, "statfs free inodes", inodes_filled, "limit_hit",
-                                "no further file could be made at the end"},
+        { LIMIT_MEMORY, "memory.events oom_kill", memory_killed, "killed_by_limit",
+                        "a process was killed for memory" },
+        { LIMIT_SWAP, "memory.swap.events max", swap_refused, NULL, NULL },
+        { LIMIT_CPU, "cpu.stat nr_throttled", cpu_throttled, NULL, NULL },
+        { LIMIT_TASKS, "pids.events max", task_refused, "limit_hit",
+                        "starting a process or thread was refused" },
+        { LIMIT_CPU_TIME, "cpu.stat usage_usec", cpu_time_watched, "killed_by_limit",
+                        "the CPU time was used up" },
+        { LIMIT_CPU_TIME, "SIGXCPU", cpu_time_signal, "killed_by_limit", "the CPU time was used up" },
+        { LIMIT_CPU_TIME, "RLIMIT_CPU", cpu_time_killed, "killed_by_limit", "the CPU time was used up" },
+        { LIMIT_FILE_SIZE, "SIGXFSZ", file_size_signal, "killed_by_limit",
+                        "a file would have become larger" },
+        { LIMIT_FILE_SIZE, "system calls EFBIG", file_size_call, "limit_hit",
+                        "a file would have become larger" },
+        { LIMIT_FILE_SIZE, "RLIMIT_FSIZE", file_size_reached, "limit_hit",
+                        "a file was stopped at this size" },
+        { LIMIT_OPEN_FILES, "system calls EMFILE", open_files_call, "limit_hit",
+                        "opening one more file was refused" },
+        { LIMIT_DISK, "system calls ENOSPC", disk_call, "limit_hit", "a write found no space left" },
+        { LIMIT_DISK, "statfs free blocks", disk_filled, "limit_hit", "no space was left at the end" },
+        { LIMIT_INODES, "system calls ENOSPC", inodes_call, "limit_hit", "a file could not be made" },
+        { LIMIT_INODES, "statfs free inodes", inodes_filled, "limit_hit",
+                        "no further file could be made at the end" },
 };
 
 char *limit_format(LimitKind kind, uint64_t value, char buffer[static FORMAT_MAX])
@@ -177,10 +183,10 @@ static int add_hit(
 
         assert(judgement->n_hits < LIMIT_HITS_MAX);
         judgement->hits[judgement->n_hits++] = (LimitHit){
-                        .limit = rule->limit,
-                        .counter = rule->counter,
-                        .count = count,
-                        .killed = rule->code != NULL,
+                .limit = rule->limit,
+                .counter = rule->counter,
+                .count = count,
+                .killed = rule->code != NULL,
         };
         if (!rule->code)
                 return 0;

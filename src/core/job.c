@@ -13,9 +13,9 @@
 #define JOB_ID_MAX        128u
 #define FILE_MODE_DEFAULT 0644u
 
-static const char *const workspace_names[_WORKSPACE_MAX] = {"overlay", "fresh"};
-static const char *const network_names[_NETWORK_MAX] = {"none", "host"};
-static const char *const posture_names[_POSTURE_MAX] = {"isolated", "bounded"};
+static const char *const workspace_names[_WORKSPACE_MAX] = { "overlay", "fresh" };
+static const char *const network_names[_NETWORK_MAX] = { "none", "host" };
+static const char *const posture_names[_POSTURE_MAX] = { "isolated", "bounded" };
 
 const char *workspace_to_string(Workspace w)
 {
@@ -151,7 +151,7 @@ static int read_exit_status(const Reader *r, const JsonPath *at, const cJSON *va
 
 static int read_expected_exit(const Reader *r, const JsonPath *at, const cJSON *value, void *target)
 {
-        JsonPath below = {.up = at};
+        JsonPath below = { .up = at };
         const cJSON *item;
         Job *job = target;
         int k = 0;
@@ -216,7 +216,7 @@ static int refuse_second_stdin(const Reader *r, const JsonPath *at, Job *job)
 
 static int read_stdin(const Reader *r, const JsonPath *at, const cJSON *value, void *target)
 {
-        static const ReadRow rows[] = {{"file", read_word, offsetof(JobInput, path)}};
+        static const ReadRow rows[] = { { "file", read_word, offsetof(JobInput, path) } };
         Job *job = target;
         int k = refuse_second_stdin(r, at, job);
 
@@ -267,13 +267,13 @@ static int read_file_path(const Reader *r, const JsonPath *at, const cJSON *valu
 static int read_job_file(const Reader *r, const JsonPath *at, const cJSON *value, JobFile *file)
 {
         static const ReadRow rows[] = {
-                        {"path", read_file_path, offsetof(JobFile, path)},
-                        {"content", read_content, offsetof(JobFile, input)},
-                        {"content_base64", read_content_base64, offsetof(JobFile, input)},
-                        {"source", read_word, offsetof(JobFile, input.path)},
-                        {"mode", read_mode, offsetof(JobFile, mode)},
+                { "path", read_file_path, offsetof(JobFile, path) },
+                { "content", read_content, offsetof(JobFile, input) },
+                { "content_base64", read_content_base64, offsetof(JobFile, input) },
+                { "source", read_word, offsetof(JobFile, input.path) },
+                { "mode", read_mode, offsetof(JobFile, mode) },
         };
-        static const char *const source_keys[] = {"content", "content_base64", "source"};
+        static const char *const source_keys[] = { "content", "content_base64", "source" };
         unsigned sources = 0;
         int k;
 
@@ -293,7 +293,7 @@ static int read_job_file(const Reader *r, const JsonPath *at, const cJSON *value
 
 static int read_files(const Reader *r, const JsonPath *at, const cJSON *value, void *target)
 {
-        JsonPath below = {.up = at};
+        JsonPath below = { .up = at };
         const cJSON *item;
         Job *job = target;
         int n;
@@ -368,10 +368,10 @@ static int refuse_conflicts(const Reader *r, const JsonPath *files, const Job *j
         if (!order)
                 return -ENOMEM;
         for (size_t i = 0; i < job->n_files; i++)
-                order[i] = (FileOrder){.path = job->files[i].path, .index = i};
+                order[i] = (FileOrder){ .path = job->files[i].path, .index = i };
         qsort(order, job->n_files, sizeof(FileOrder), compare_order);
         for (size_t i = 1; i < job->n_files; i++) {
-                JsonPath item = {.up = files, .index = order[i].index}, at = {.up = &item, .key = "path"};
+                JsonPath item = { .up = files, .index = order[i].index }, at = { .up = &item, .key = "path" };
 
                 if (streq(order[i - 1].path, order[i].path))
                         return read_fail(r, &at, "\"%.80s\" is given twice", order[i].path);
@@ -385,7 +385,7 @@ static int refuse_conflicts(const Reader *r, const JsonPath *files, const Job *j
 
 static int finish_files(const Reader *r, const JsonPath *document, Job *job)
 {
-        JsonPath files = {.up = document, .key = "files"}, cwd_at = {.up = document, .key = "cwd"};
+        JsonPath files = { .up = document, .key = "files" }, cwd_at = { .up = document, .key = "cwd" };
         _cleanup_free_ char *cwd = NULL;
         int k = 0;
 
@@ -395,7 +395,7 @@ static int finish_files(const Reader *r, const JsonPath *document, Job *job)
                 return read_fail(r, &cwd_at,
                                 "must not contain \"..\" or be too long: files are placed below it");
         for (size_t i = 0; i < job->n_files && k >= 0; i++) {
-                JsonPath item = {.up = &files, .index = i}, at = {.up = &item, .key = "path"};
+                JsonPath item = { .up = &files, .index = i }, at = { .up = &item, .key = "path" };
 
                 k = finish_path(r, &at, cwd, &job->files[i]);
         }
@@ -417,30 +417,30 @@ static int read_extra(_unused_ const Reader *r, const JsonPath *at, const cJSON 
 }
 
 static const ReadRow job_rows[] = {
-                {"job_id", read_job_id, offsetof(Job, job_id)},
-                {"argv", read_argv, offsetof(Job, argv)},
-                {"cwd", read_absolute, offsetof(Job, cwd)},
-                {"workspace", read_workspace, offsetof(Job, workspace)},
-                {"files", read_files, 0},
-                {"stdin", read_stdin, 0},
-                {"stdin_base64", read_stdin_base64, 0},
-                {"timeout_sec", read_timeout, offsetof(Job, timeout_usec)},
-                {"expected_exit", read_expected_exit, 0},
-                {"env_allowlist", read_env_names, offsetof(Job, env_allowlist)},
-                {"env", read_env_values, offsetof(Job, env)},
-                {"allow_changes", read_change_paths, offsetof(Job, allow_changes)},
-                {"limits", read_limits, offsetof(Job, limits)},
-                {"network", read_network, offsetof(Job, network)},
-                {"posture", read_posture, offsetof(Job, posture)},
-                {"expect", expect_read, offsetof(Job, expect)},
-                {"policy", read_policy_name, offsetof(Job, policy)},
-                {"rationale", read_text, offsetof(Job, rationale)},
-                {"meta", read_meta, offsetof(Job, meta)},
+        { "job_id", read_job_id, offsetof(Job, job_id) },
+        { "argv", read_argv, offsetof(Job, argv) },
+        { "cwd", read_absolute, offsetof(Job, cwd) },
+        { "workspace", read_workspace, offsetof(Job, workspace) },
+        { "files", read_files, 0 },
+        { "stdin", read_stdin, 0 },
+        { "stdin_base64", read_stdin_base64, 0 },
+        { "timeout_sec", read_timeout, offsetof(Job, timeout_usec) },
+        { "expected_exit", read_expected_exit, 0 },
+        { "env_allowlist", read_env_names, offsetof(Job, env_allowlist) },
+        { "env", read_env_values, offsetof(Job, env) },
+        { "allow_changes", read_change_paths, offsetof(Job, allow_changes) },
+        { "limits", read_limits, offsetof(Job, limits) },
+        { "network", read_network, offsetof(Job, network) },
+        { "posture", read_posture, offsetof(Job, posture) },
+        { "expect", expect_read, offsetof(Job, expect) },
+        { "policy", read_policy_name, offsetof(Job, policy) },
+        { "rationale", read_text, offsetof(Job, rationale) },
+        { "meta", read_meta, offsetof(Job, meta) },
 };
 
 static int read_job(const Reader *r, const cJSON *document, Job *job)
 {
-        const JsonPath root = {.up = NULL};
+        const JsonPath root = { .up = NULL };
         int k;
 
         k = read_object(r, &root, document, job_rows, ELEMENTSOF(job_rows), read_extra, job);
@@ -454,7 +454,7 @@ static int read_job(const Reader *r, const cJSON *document, Job *job)
 
 int job_parse(const char *text, size_t size, const char *name, Job **ret, Error *e)
 {
-        const Reader r = {.file = name, .root = "job", .text = text, .size = size, .e = e};
+        const Reader r = { .file = name, .root = "job", .text = text, .size = size, .e = e };
         _cleanup_(cJSON_Deletep) cJSON *document = NULL;
         _cleanup_(job_freep) Job *job = NULL;
         int k;

@@ -8,13 +8,18 @@
 #include "core/limits.h"
 #include "json/json.h"
 
-#define JOB_FILE_MAX     MIB(1)
-#define JOB_ARGV_MAX     65536u
-#define JOB_FILES_MAX    4096u
-#define JOB_TIMEOUT_MAX  (UINT64_C(7) * 24 * 3600 * USEC_PER_SEC)
-#define JOB_PATTERN_MAX  1024u /* bytes of a regular expression */
+#define JOB_FILE_MAX    MIB(1)
+#define JOB_ARGV_MAX    65536u
+#define JOB_FILES_MAX   4096u
+#define JOB_TIMEOUT_MAX (UINT64_C(7) * 24 * 3600 * USEC_PER_SEC)
+#define JOB_PATTERN_MAX 1024u /* bytes of a regular expression */
 
-typedef enum Workspace { WORKSPACE_OVERLAY, WORKSPACE_FRESH, _WORKSPACE_MAX, _WORKSPACE_INVALID = -EINVAL } Workspace;
+typedef enum Workspace {
+        WORKSPACE_OVERLAY,
+        WORKSPACE_FRESH,
+        _WORKSPACE_MAX,
+        _WORKSPACE_INVALID = -EINVAL
+} Workspace;
 typedef enum Network { NETWORK_NONE, NETWORK_HOST, _NETWORK_MAX, _NETWORK_INVALID = -EINVAL } Network;
 typedef enum Posture { POSTURE_ISOLATED, POSTURE_BOUNDED, _POSTURE_MAX, _POSTURE_INVALID = -EINVAL } Posture;
 
@@ -47,9 +52,9 @@ typedef struct ExpectStream {
 } ExpectStream;
 
 typedef struct ExpectFile {
-        char *path;     /* relative to the workspace or absolute */
-        int exists;     /* -1: not asked, 0, 1 */
-        char *equals;   /* whole content */
+        char *path;   /* relative to the workspace or absolute */
+        int exists;   /* -1: not asked, 0, 1 */
+        char *equals; /* whole content */
         char *sha256;
 } ExpectFile;
 

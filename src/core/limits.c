@@ -11,16 +11,16 @@
  * open_files: standard streams, gate, and what the dynamic loader opens at once;
  * disk, inodes: the layer's own directories. */
 const LimitInfo limit_table[_LIMIT_MAX] = {
-                [LIMIT_MEMORY] = {"memory", "MemoryMax", LIMIT_UNIT_BYTES, MIB(16)},
-                [LIMIT_SWAP] = {"swap", "MemorySwapMax", LIMIT_UNIT_BYTES, 0},
-                [LIMIT_CPU] = {"cpu", "CPUQuota", LIMIT_UNIT_CPU_RATE, 10000},
-                [LIMIT_TASKS] = {"tasks", "TasksMax", LIMIT_UNIT_COUNT, 4},
-                [LIMIT_CPU_TIME] = {"cpu_time_sec", "LimitCPU", LIMIT_UNIT_SECONDS, USEC_PER_SEC / 10},
-                [LIMIT_FILE_SIZE] = {"file_size", "LimitFSIZE", LIMIT_UNIT_BYTES, 0},
-                [LIMIT_OPEN_FILES] = {"open_files", "LimitNOFILE", LIMIT_UNIT_COUNT, 16},
-                [LIMIT_DISK] = {"disk", NULL, LIMIT_UNIT_BYTES, KIB(64)},
-                [LIMIT_INODES] = {"inodes", NULL, LIMIT_UNIT_COUNT, 16},
-                [LIMIT_OUTPUT] = {"output", NULL, LIMIT_UNIT_BYTES, 0},
+        [LIMIT_MEMORY] = { "memory", "MemoryMax", LIMIT_UNIT_BYTES, MIB(16) },
+        [LIMIT_SWAP] = { "swap", "MemorySwapMax", LIMIT_UNIT_BYTES, 0 },
+        [LIMIT_CPU] = { "cpu", "CPUQuota", LIMIT_UNIT_CPU_RATE, 10000 },
+        [LIMIT_TASKS] = { "tasks", "TasksMax", LIMIT_UNIT_COUNT, 4 },
+        [LIMIT_CPU_TIME] = { "cpu_time_sec", "LimitCPU", LIMIT_UNIT_SECONDS, USEC_PER_SEC / 10 },
+        [LIMIT_FILE_SIZE] = { "file_size", "LimitFSIZE", LIMIT_UNIT_BYTES, 0 },
+        [LIMIT_OPEN_FILES] = { "open_files", "LimitNOFILE", LIMIT_UNIT_COUNT, 16 },
+        [LIMIT_DISK] = { "disk", NULL, LIMIT_UNIT_BYTES, KIB(64) },
+        [LIMIT_INODES] = { "inodes", NULL, LIMIT_UNIT_COUNT, 16 },
+        [LIMIT_OUTPUT] = { "output", NULL, LIMIT_UNIT_BYTES, 0 },
 };
 
 LimitKind limit_from_key(const char *key)

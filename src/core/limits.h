@@ -20,7 +20,12 @@ typedef enum LimitKind {
         _LIMIT_INVALID = -EINVAL,
 } LimitKind;
 
-typedef enum LimitUnit { LIMIT_UNIT_BYTES, LIMIT_UNIT_COUNT, LIMIT_UNIT_CPU_RATE, LIMIT_UNIT_SECONDS } LimitUnit;
+typedef enum LimitUnit {
+        LIMIT_UNIT_BYTES,
+        LIMIT_UNIT_COUNT,
+        LIMIT_UNIT_CPU_RATE,
+        LIMIT_UNIT_SECONDS
+} LimitUnit;
 
 #define LIMIT_UNSET     UINT64_MAX       /* nobody gave a value */
 #define LIMIT_UNLIMITED (UINT64_MAX - 1) /* given as null: none, on purpose */
@@ -40,5 +45,4 @@ extern const LimitInfo limit_table[_LIMIT_MAX];
 
 LimitKind limit_from_key(const char *key);
 
-#define LIMITS_UNSET                                                                                                   \
-        ((Limits){ { [0 ... _LIMIT_MAX - 1] = LIMIT_UNSET } })
+#define LIMITS_UNSET ((Limits){ { [0 ... _LIMIT_MAX - 1] = LIMIT_UNSET } })

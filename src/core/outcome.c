@@ -9,24 +9,24 @@
 #include "core/reason.h"
 
 const char *const phase_names[_PHASE_MAX] = {
-                [PHASE_PREPARE] = "prepare",
-                [PHASE_START] = "start",
-                [PHASE_GATE] = "gate",
-                [PHASE_RUN] = "run",
-                [PHASE_DRAIN] = "drain",
-                [PHASE_SETTLE] = "settle",
-                [PHASE_DIFF] = "diff",
-                [PHASE_WRITE] = "write",
+        [PHASE_PREPARE] = "prepare",
+        [PHASE_START] = "start",
+        [PHASE_GATE] = "gate",
+        [PHASE_RUN] = "run",
+        [PHASE_DRAIN] = "drain",
+        [PHASE_SETTLE] = "settle",
+        [PHASE_DIFF] = "diff",
+        [PHASE_WRITE] = "write",
 };
 
 const char *const file_type_names[_FILE_TYPE_MAX] = {
-                [FILE_REGULAR] = "file",
-                [FILE_DIRECTORY] = "directory",
-                [FILE_SYMLINK] = "symlink",
-                [FILE_FIFO] = "fifo",
-                [FILE_SOCKET] = "socket",
-                [FILE_CHAR] = "char",
-                [FILE_BLOCK] = "block",
+        [FILE_REGULAR] = "file",
+        [FILE_DIRECTORY] = "directory",
+        [FILE_SYMLINK] = "symlink",
+        [FILE_FIFO] = "fifo",
+        [FILE_SOCKET] = "socket",
+        [FILE_CHAR] = "char",
+        [FILE_BLOCK] = "block",
 };
 
 char *format_signal(int signal, char buffer[static FORMAT_SIGNAL_MAX])
@@ -55,34 +55,34 @@ Outcome *outcome_new(void)
         o->exit_status = -1;
         o->out.utf8 = o->err.utf8 = true; /* nothing was read, and nothing is valid */
         o->usage = (Usage){
-                        .cpu_usec = UNKNOWN,
-                        .user_usec = UNKNOWN,
-                        .system_usec = UNKNOWN,
-                        .memory_peak_bytes = UNKNOWN,
-                        .swap_peak_bytes = UNKNOWN,
-                        .pids_peak = UNKNOWN,
-                        .io_read_bytes = UNKNOWN,
-                        .io_write_bytes = UNKNOWN,
-                        .throttled_usec = UNKNOWN,
-                        .nr_throttled = UNKNOWN,
-                        .nr_periods = UNKNOWN,
-                        .cpu_pressure_usec = UNKNOWN,
-                        .memory_pressure_usec = UNKNOWN,
-                        .io_pressure_usec = UNKNOWN,
-                        .disk_bytes = UNKNOWN,
-                        .disk_inodes = UNKNOWN,
+                .cpu_usec = UNKNOWN,
+                .user_usec = UNKNOWN,
+                .system_usec = UNKNOWN,
+                .memory_peak_bytes = UNKNOWN,
+                .swap_peak_bytes = UNKNOWN,
+                .pids_peak = UNKNOWN,
+                .io_read_bytes = UNKNOWN,
+                .io_write_bytes = UNKNOWN,
+                .throttled_usec = UNKNOWN,
+                .nr_throttled = UNKNOWN,
+                .nr_periods = UNKNOWN,
+                .cpu_pressure_usec = UNKNOWN,
+                .memory_pressure_usec = UNKNOWN,
+                .io_pressure_usec = UNKNOWN,
+                .disk_bytes = UNKNOWN,
+                .disk_inodes = UNKNOWN,
         };
         o->events = (LimitEvents){
-                        .oom_kill = UNKNOWN,
-                        .memory_max = UNKNOWN,
-                        .swap_max = UNKNOWN,
-                        .pids_max = UNKNOWN,
-                        .emfile = UNKNOWN,
-                        .enospc = UNKNOWN,
-                        .efbig = UNKNOWN,
-                        .disk_full = UNKNOWN,
-                        .inodes_full = UNKNOWN,
-                        .cpu_time_exceeded = UNKNOWN,
+                .oom_kill = UNKNOWN,
+                .memory_max = UNKNOWN,
+                .swap_max = UNKNOWN,
+                .pids_max = UNKNOWN,
+                .emfile = UNKNOWN,
+                .enospc = UNKNOWN,
+                .efbig = UNKNOWN,
+                .disk_full = UNKNOWN,
+                .inodes_full = UNKNOWN,
+                .cpu_time_exceeded = UNKNOWN,
         };
         return o;
 }
@@ -106,7 +106,7 @@ static void process_list_clear(ProcessList *list)
 void file_node_clear(FileNode *node)
 {
         free(node->target);
-        *node = (FileNode){0};
+        *node = (FileNode){ 0 };
 }
 
 void file_change_clear(FileChange *change)
@@ -114,7 +114,7 @@ void file_change_clear(FileChange *change)
         free(change->path);
         file_node_clear(&change->before);
         file_node_clear(&change->after);
-        *change = (FileChange){0};
+        *change = (FileChange){ 0 };
 }
 
 Outcome *outcome_free(Outcome *o)
@@ -130,6 +130,7 @@ Outcome *outcome_free(Outcome *o)
         stream_clear(&o->err);
         free(o->events.file_at_limit);
         for (size_t i = 0; i < o->n_facts; i++) {
+                free(o->facts[i].name);
                 free(o->facts[i].expected);
                 free(o->facts[i].observed);
         }
@@ -161,20 +162,21 @@ static int copy_known(const char *text, char **ret)
 
 int outcome_add_fact(Outcome *o, const char *name, bool holds, const char *expected, const char *observed)
 {
-        _cleanup_free_ char *expected_copy = NULL, *observed_copy = NULL;
+        _cleanup_free_ char *name_copy = strdup(name), *expected_copy = NULL, *observed_copy = NULL;
         IsolationFact *larger;
 
-        if (copy_known(expected, &expected_copy) < 0 || copy_known(observed, &observed_copy) < 0)
+        if (!name_copy || copy_known(expected, &expected_copy) < 0 ||
+                        copy_known(observed, &observed_copy) < 0)
                 return -ENOMEM;
         larger = reallocarray(o->facts, o->n_facts + 1, sizeof(IsolationFact));
         if (!larger)
                 return -ENOMEM;
         o->facts = larger;
         o->facts[o->n_facts++] = (IsolationFact){
-                        .name = name,
-                        .expected = TAKE_PTR(expected_copy),
-                        .observed = TAKE_PTR(observed_copy),
-                        .holds = holds,
+                .name = TAKE_PTR(name_copy),
+                .expected = TAKE_PTR(expected_copy),
+                .observed = TAKE_PTR(observed_copy),
+                .holds = holds,
         };
         return 0;
 }

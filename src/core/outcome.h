@@ -27,11 +27,11 @@ extern const char *const phase_names[_PHASE_MAX]; /* "prepare", "start", "gate",
 
 /* One standard stream, counted and hashed whole, kept head and tail. */
 typedef struct StreamRecord {
-        uint64_t bytes;            /* all of them */
-        uint64_t after_exit_bytes; /* of these, read after the main process had ended */
-        char sha256[HASH_HEX_MAX]; /* of all of them */
-        bool utf8;                 /* all of them are valid UTF-8 */
-        uint8_t *head, *tail;      /* tail: the last bytes, none of which is in head */
+        uint64_t bytes;              /* all of them */
+        uint64_t after_exit_bytes;   /* of these, read after the main process had ended */
+        char sha256[HASH_HEX_MAX];   /* of all of them */
+        bool utf8;                   /* all of them are valid UTF-8 */
+        uint8_t *head, *tail;        /* tail: the last bytes, none of which is in head */
         size_t head_size, tail_size; /* truncated when head_size + tail_size < bytes */
         uint8_t *whole; /* NULL unless an expectation needs it and it was small enough; equals bytes long */
 } StreamRecord;
@@ -40,9 +40,9 @@ typedef struct StreamRecord {
 
 /* What the stage reported when the command could not be executed. */
 typedef struct ExecRecord {
-        char *resolved;  /* the path that was executed, or tried last; NULL: nothing was found */
-        int error;       /* positive errno, 0: it was executed, -1: never tried */
-        char *step;      /* "chdir", "exec", "prepare" …; NULL when error <= 0 */
+        char *resolved;              /* the path that was executed, or tried last; NULL: nothing was found */
+        int error;                   /* positive errno, 0: it was executed, -1: never tried */
+        char *step;                  /* "chdir", "exec", "prepare" …; NULL when error <= 0 */
         uint8_t head[EXEC_HEAD_MAX]; /* first bytes of the file that could not be executed */
         size_t head_size;
         unsigned file_mode; /* st_mode of resolved, 0: unknown */
@@ -54,24 +54,25 @@ typedef struct Usage {
         uint64_t io_read_bytes, io_write_bytes;
         uint64_t throttled_usec, nr_throttled, nr_periods;
         uint64_t cpu_pressure_usec, memory_pressure_usec, io_pressure_usec; /* "some total" of *.pressure */
-        uint64_t disk_bytes, disk_inodes; /* used in the layer at the end */
+        uint64_t disk_bytes, disk_inodes;                                   /* used in the layer at the end */
 } Usage;
 
 /* The kernel's counters of limits that fired; UNKNOWN: not available on this host. */
 typedef struct LimitEvents {
-        uint64_t oom_kill;         /* memory.events of the job's slice */
-        uint64_t memory_max;       /* memory.events max */
-        uint64_t swap_max;         /* memory.swap.events max */
-        uint64_t pids_max;         /* pids.events max */
+        uint64_t oom_kill;              /* memory.events of the job's slice */
+        uint64_t memory_max;            /* memory.events max */
+        uint64_t swap_max;              /* memory.swap.events max */
+        uint64_t pids_max;              /* pids.events max */
         uint64_t emfile, enospc, efbig; /* system calls of the job that returned these errors */
-        uint64_t disk_full;        /* the layer had no free block left: 0 or 1 */
-        uint64_t inodes_full;      /* the layer had no free inode left: 0 or 1 */
-        uint64_t cpu_time_exceeded; /* cpu.stat usage_usec was over cpu_time_sec and the job was killed: 0 or 1 */
-        char *file_at_limit;       /* a file in the layer that is exactly as large as file_size; NULL: none */
+        uint64_t disk_full;             /* the layer had no free block left: 0 or 1 */
+        uint64_t inodes_full;           /* the layer had no free inode left: 0 or 1 */
+        uint64_t cpu_time_exceeded; /* cpu.stat usage_usec was over cpu_time_sec and the job was killed: 0 or
+                                       1 */
+        char *file_at_limit; /* a file in the layer that is exactly as large as file_size; NULL: none */
 } LimitEvents;
 
 typedef struct IsolationFact {
-        const char *name; /* "namespace.net", "seccomp", "no_new_privs", … */
+        char *name; /* "namespace.net", "seccomp", "mount:/tmp", … */
         char *expected, *observed;
         bool holds;
 } IsolationFact;
@@ -95,9 +96,9 @@ typedef struct FileNode {
         unsigned mode; /* permission bits with setuid, setgid, sticky */
         uid_t uid;     /* as the workspace's owner would see it */
         gid_t gid;
-        uint64_t size;  /* UNKNOWN for all but regular files */
+        uint64_t size;             /* UNKNOWN for all but regular files */
         char sha256[HASH_HEX_MAX]; /* "" when not computed */
-        char *target;   /* of a symlink */
+        char *target;              /* of a symlink */
 } FileNode;
 
 typedef enum ChangeKind { CHANGE_ADDED, CHANGE_REMOVED, CHANGE_CHANGED, _CHANGE_MAX } ChangeKind;
@@ -112,8 +113,8 @@ typedef enum ChangeWhat {
 
 typedef struct FileChange {
         ChangeKind kind;
-        char *path;   /* absolute in the job, raw bytes */
-        bool scratch; /* outside the workspace: /tmp, /var/tmp, /dev/shm, home */
+        char *path;    /* absolute in the job, raw bytes */
+        bool scratch;  /* outside the workspace: /tmp, /var/tmp, /dev/shm, home */
         unsigned what; /* ChangeWhat bits for CHANGE_CHANGED */
         FileNode before, after;
 } FileChange;
@@ -129,10 +130,10 @@ typedef struct FileChanges {
 /* A process that was alive when the main process had ended and the grace was over. */
 typedef struct ProcessRecord {
         pid_t pid, ppid;
-        char *comm;  /* raw bytes */
-        char **argv; /* raw bytes, cut */
+        char *comm;          /* raw bytes */
+        char **argv;         /* raw bytes, cut */
         uint64_t start_usec; /* after the release of the gate; UNKNOWN */
-        char state; /* as in proc_pid_stat(5) */
+        char state;          /* as in proc_pid_stat(5) */
 } ProcessRecord;
 
 typedef struct ProcessList {
@@ -157,13 +158,13 @@ typedef struct Outcome {
 
         bool released; /* the gate was opened: the command was executed, or its exec failed */
         ExecRecord exec;
-        bool exited;      /* the main process has an end that is known */
-        int exit_status;  /* -1: not ended by exit */
-        int exit_signal;  /* 0: not ended by a signal */
+        bool exited;     /* the main process has an end that is known */
+        int exit_status; /* -1: not ended by exit */
+        int exit_signal; /* 0: not ended by a signal */
         bool core_dumped;
         bool timed_out;
-        int abort_signal;     /* qscope itself was told to stop by this signal; 0: no */
-        bool evidence_lost;   /* then the verdict is "error" whatever else holds */
+        int abort_signal;   /* qscope itself was told to stop by this signal; 0: no */
+        bool evidence_lost; /* then the verdict is "error" whatever else holds */
         char *evidence_message;
 
         StreamRecord out, err;
@@ -176,7 +177,7 @@ typedef struct Outcome {
         char **blind_spots;
         HostFacts host;
         char *invocation_id;
-        char *layer;       /* "tmpfs", "image" */
+        char *layer;            /* "tmpfs", "image" */
         char *workspace_method; /* "overlay, id-mapped", "overlay over a copy", "fresh" */
 
         /* For expect.files: one per job.expect.files, in its order. */
@@ -184,7 +185,7 @@ typedef struct Outcome {
                 bool exists;
                 char sha256[HASH_HEX_MAX];
                 int equals; /* -1: not asked, 0, 1 */
-        } *expected_files;
+        } * expected_files;
         size_t n_expected_files;
 } Outcome;
 
@@ -203,4 +204,5 @@ void file_change_clear(FileChange *change);
 int outcome_add_fact(Outcome *o, const char *name, bool holds, const char *expected, const char *observed);
 int outcome_blind_spot(Outcome *o, const char *format, ...) _printf_(2, 3);
 /* Keeps the first cause; later ones are its consequences. code must be in the reason table. */
-void outcome_host_error(Outcome *o, const char *code, const char *remedy, const char *format, ...) _printf_(4, 5);
+void outcome_host_error(Outcome *o, const char *code, const char *remedy, const char *format, ...)
+                _printf_(4, 5);

@@ -12,7 +12,7 @@
 
 const char *layer_to_string(Layer layer)
 {
-        static const char *const names[_LAYER_MAX] = {"tmpfs", "image"};
+        static const char *const names[_LAYER_MAX] = { "tmpfs", "image" };
 
         return layer < _LAYER_MAX ? names[layer] : NULL;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Job × policy × caller → everything that will be asked of systemd and the kernel, and what is expected. Pure.
- * After the plan nothing decides. */
+/* Job × policy × caller → everything that will be asked of systemd and the kernel, and what is expected.
+ * Pure. After the plan nothing decides. */
 
 #include "core/job.h"
 #include "core/policy.h"
 #include "core/property.h"
 #include "core/reason.h"
 
-#define RUN_ID_MAX   33 /* 32 lower-case hex digits and a NUL */
+#define RUN_ID_MAX   33                  /* 32 lower-case hex digits and a NUL */
 #define STAGE_TARGET "/run/qscope-stage" /* where the stage is in the job's root until the gate opens */
 
 /* Facts of the caller and the host that a plan depends on. */
@@ -52,13 +52,13 @@ typedef struct Plan {
         uint64_t grace_usec; /* how long children may outlive the main process before they are leftovers */
         Limits limits;       /* resolved: LIMIT_UNLIMITED or a value, never LIMIT_UNSET */
         Layer layer;
-        char **allow_changes;  /* NULL: reported, not judged; paths absolute, normalised */
+        char **allow_changes; /* NULL: reported, not judged; paths absolute, normalised */
         PropertyList service_properties, slice_properties;
         ReasonList refusals; /* not empty: verdict "rejected", nothing is to be started */
 } Plan;
 
-/* Whether a directory may be a workspace, links resolved: not the system's, and below the policy's roots if it has
- * any. 0, or -EPERM with a sentence. */
+/* Whether a directory may be a workspace, links resolved: not the system's, and below the policy's roots if
+ * it has any. 0, or -EPERM with a sentence. */
 int workspace_path_check(const Policy *policy, const char *path, Error *e);
 
 /* 0 with a plan (look at refusals); -EINVAL with a sentence when the job cannot be a plan at all; -ENOMEM. */

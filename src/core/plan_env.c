@@ -8,7 +8,7 @@
 
 typedef enum Source { SOURCE_JOB, SOURCE_POLICY, SOURCE_CALLER } Source; /* the smaller wins */
 
-static const char *const source_names[] = {"job", "policy", "caller"};
+static const char *const source_names[] = { "job", "policy", "caller" };
 
 typedef struct Variable {
         const char *text; /* "NAME=value", borrowed */
@@ -47,7 +47,7 @@ static void add(Variable *variables, size_t *n, const char *text, Source source)
 
         assert(equals);
         variables[(*n)++] =
-                        (Variable){.text = text, .name_length = (size_t) (equals - text), .source = source};
+                        (Variable){ .text = text, .name_length = (size_t) (equals - text), .source = source };
 }
 
 static int compare_names(const Variable *x, const Variable *y)

@@ -90,7 +90,7 @@ static int add_mount(cJSON *list, const char *path, const char *source, const ch
 /* What is attached at the gate; the service's own binds are among its properties. */
 static int add_mounts(cJSON *object, const Plan *plan)
 {
-        static const char *const scratch[] = {"/tmp", "/var/tmp", "/dev/shm"};
+        static const char *const scratch[] = { "/tmp", "/var/tmp", "/dev/shm" };
         cJSON *list = json_add_array(object, "mounts");
         bool overlay = plan->workspace == WORKSPACE_OVERLAY;
         int r = list ? 0 : -ENOMEM;
@@ -160,11 +160,11 @@ static int add_stream_asks(cJSON *list, const char *name, const ExpectStream *st
                 const char *what;
                 bool asked;
         } asks[] = {
-                        {"equals", stream->equals != NULL},
-                        {"contains", stream->contains != NULL},
-                        {"matches", stream->matches != NULL},
-                        {"json", stream->json != NULL},
-                        {"sha256", stream->sha256 != NULL},
+                { "equals", stream->equals != NULL },
+                { "contains", stream->contains != NULL },
+                { "matches", stream->matches != NULL },
+                { "json", stream->json != NULL },
+                { "sha256", stream->sha256 != NULL },
         };
         char text[64];
 
@@ -258,13 +258,13 @@ static int add_texts(cJSON *object, const Plan *plan)
         const struct {
                 const char *key, *value;
         } texts[] = {
-                        {"posture", posture_to_string(plan->posture)},
-                        {"network", network_to_string(plan->network)},
-                        {"cwd", plan->cwd},
-                        {"workspace", workspace_to_string(plan->workspace)},
-                        {"home", plan->home},
-                        {"run_dir", plan->run_dir},
-                        {"root_dir", plan->root_dir},
+                { "posture", posture_to_string(plan->posture) },
+                { "network", network_to_string(plan->network) },
+                { "cwd", plan->cwd },
+                { "workspace", workspace_to_string(plan->workspace) },
+                { "home", plan->home },
+                { "run_dir", plan->run_dir },
+                { "root_dir", plan->root_dir },
         };
         int r = 0;
 

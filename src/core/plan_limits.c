@@ -83,7 +83,7 @@ static Layer choose_layer(const Limits *limits)
 
 static int plan_layer(Plan *plan)
 {
-        static const LimitKind bounded[] = {LIMIT_DISK, LIMIT_INODES};
+        static const LimitKind bounded[] = { LIMIT_DISK, LIMIT_INODES };
         bool unlimited = false;
 
         for (size_t i = 0; i < ELEMENTSOF(bounded); i++) {

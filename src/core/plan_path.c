@@ -8,31 +8,31 @@
 
 /* Here the host's own files would be the lower layer, or the job's root has something of its own. */
 static const char *const system_trees[] = {
-                "/proc",
-                "/sys",
-                "/dev",
-                "/etc",
-                "/run",
-                "/boot",
-                "/bin",
-                "/sbin",
-                "/lib",
-                "/lib32",
-                "/lib64",
-                "/libx32",
-                "/usr/bin",
-                "/usr/sbin",
-                "/usr/lib",
-                "/usr/lib32",
-                "/usr/lib64",
-                "/usr/libx32",
-                "/usr/libexec",
-                PLAN_STATE_DIR,
+        "/proc",
+        "/sys",
+        "/dev",
+        "/etc",
+        "/run",
+        "/boot",
+        "/bin",
+        "/sbin",
+        "/lib",
+        "/lib32",
+        "/lib64",
+        "/libx32",
+        "/usr/bin",
+        "/usr/sbin",
+        "/usr/lib",
+        "/usr/lib32",
+        "/usr/lib64",
+        "/usr/libx32",
+        "/usr/libexec",
+        PLAN_STATE_DIR,
 };
 /* These only as such; below them may be a workspace. */
-static const char *const system_directories[] = {"/", "/usr", "/var", "/home"};
+static const char *const system_directories[] = { "/", "/usr", "/var", "/home" };
 /* Read-only or private in every job. */
-static const char *const scratch_directories[] = {"/tmp", "/var/tmp"};
+static const char *const scratch_directories[] = { "/tmp", "/var/tmp" };
 
 static const char *find_tree(const char *path, const PlanContext *context)
 {
@@ -104,7 +104,9 @@ int workspace_path_check(const Policy *policy, const char *path, Error *e)
                 return error_set(e, -EPERM, "job.cwd leads to %s, which cannot be a workspace", path);
         for (size_t i = 0; !inside && policy->workspace_roots[i]; i++)
                 inside = path_is_within(path, policy->workspace_roots[i]);
-        return inside ? 0 : error_set(e, -EPERM, "job.cwd leads to %s, outside the policy's workspace_roots", path);
+        return inside ? 0
+                      : error_set(e, -EPERM, "job.cwd leads to %s, outside the policy's workspace_roots",
+                                        path);
 }
 
 static int refuse_cwd_text(Plan *plan, const char *cwd, int error)

@@ -14,27 +14,27 @@
 /* What ordinary programs look up below /etc besides the files that every root gets: no secrets, nothing that
  * names users or the network. Missing ones are ignored. */
 static const char *const etc_paths[] = {
-                "/etc/alternatives",
-                "/etc/ca-certificates",
-                "/etc/crypto-policies",
-                "/etc/fonts",
-                "/etc/java-11-openjdk",
-                "/etc/java-17-openjdk",
-                "/etc/java-21-openjdk",
-                "/etc/ld.so.conf.d",
-                "/etc/perl",
-                "/etc/pki/ca-trust",
-                "/etc/pki/tls/certs",
-                "/etc/python3",
-                "/etc/ssl/certs",
-                "/etc/ssl/openssl.cnf",
-                "/etc/terminfo",
+        "/etc/alternatives",
+        "/etc/ca-certificates",
+        "/etc/crypto-policies",
+        "/etc/fonts",
+        "/etc/java-11-openjdk",
+        "/etc/java-17-openjdk",
+        "/etc/java-21-openjdk",
+        "/etc/ld.so.conf.d",
+        "/etc/perl",
+        "/etc/pki/ca-trust",
+        "/etc/pki/tls/certs",
+        "/etc/python3",
+        "/etc/ssl/certs",
+        "/etc/ssl/openssl.cnf",
+        "/etc/terminfo",
 };
 
 /* Limits that the cgroup enforces: on the slice, and mirrored on the service, because programs size
  * themselves by their own cgroup's files. */
-static const LimitKind cgroup_limits[] = {LIMIT_MEMORY, LIMIT_SWAP, LIMIT_CPU, LIMIT_TASKS};
-static const LimitKind process_limits[] = {LIMIT_CPU_TIME, LIMIT_FILE_SIZE, LIMIT_OPEN_FILES};
+static const LimitKind cgroup_limits[] = { LIMIT_MEMORY, LIMIT_SWAP, LIMIT_CPU, LIMIT_TASKS };
+static const LimitKind process_limits[] = { LIMIT_CPU_TIME, LIMIT_FILE_SIZE, LIMIT_OPEN_FILES };
 
 static int add_limits(PropertyList *list, const Limits *limits, const LimitKind *kinds, size_t n)
 {
@@ -44,8 +44,8 @@ static int add_limits(PropertyList *list, const Limits *limits, const LimitKind 
 
                 if (value == LIMIT_UNLIMITED)
                         continue;
-                /* RLIMIT_CPU counts whole seconds, and what systemd used in this process before the command was
-                 * executed: one more, so that it is the group's own counter that decides. */
+                /* RLIMIT_CPU counts whole seconds, and what systemd used in this process before the command
+                 * was executed: one more, so that it is the group's own counter that decides. */
                 if (kinds[i] == LIMIT_CPU_TIME)
                         value = (value + USEC_PER_SEC - 1) / USEC_PER_SEC + 1;
                 if (property_add_number(list, info->property, value) < 0)
@@ -56,8 +56,8 @@ static int add_limits(PropertyList *list, const Limits *limits, const LimitKind 
 
 static int add_accounting(PropertyList *list)
 {
-        static const char *const names[] = {
-                        "CPUAccounting", "MemoryAccounting", "TasksAccounting", "IOAccounting"};
+        static const char *const names[] = { "CPUAccounting", "MemoryAccounting", "TasksAccounting",
+                "IOAccounting" };
 
         for (size_t i = 0; i < ELEMENTSOF(names); i++)
                 if (property_add_bool(list, names[i], true) < 0)
@@ -78,23 +78,23 @@ static int add_service(PropertyList *list, const Plan *plan)
         static const struct {
                 const char *name, *value;
         } words[] = {
-                        {"Type", "exec"},
-                        {"ExitType", "cgroup"},
-                        {"CollectMode", "inactive-or-failed"},
-                        {"KillMode", "control-group"},
-                        {"OOMPolicy", "continue"},
-                        {"StandardOutput", "null"},
-                        {"StandardError", "null"},
+                { "Type", "exec" },
+                { "ExitType", "cgroup" },
+                { "CollectMode", "inactive-or-failed" },
+                { "KillMode", "control-group" },
+                { "OOMPolicy", "continue" },
+                { "StandardOutput", "null" },
+                { "StandardError", "null" },
         };
         const struct {
                 const char *name;
                 uint64_t value;
         } numbers[] = {
-                        {"KillSignal", SIGKILL_NUMBER},
-                        {"TimeoutStartSec", START_TIMEOUT_USEC},
-                        {"TimeoutStopSec", STOP_TIMEOUT_USEC},
-                        {"RuntimeMaxSec", plan->timeout_usec + RUNTIME_MARGIN_USEC},
-                        {"LimitCORE", CORE_LIMIT},
+                { "KillSignal", SIGKILL_NUMBER },
+                { "TimeoutStartSec", START_TIMEOUT_USEC },
+                { "TimeoutStopSec", STOP_TIMEOUT_USEC },
+                { "RuntimeMaxSec", plan->timeout_usec + RUNTIME_MARGIN_USEC },
+                { "LimitCORE", CORE_LIMIT },
         };
 
         for (size_t i = 0; i < ELEMENTSOF(words); i++)

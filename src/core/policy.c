@@ -50,7 +50,7 @@ static int read_name(const Reader *r, const JsonPath *at, const cJSON *value, vo
 static int read_bits(const Reader *r, const JsonPath *at, const cJSON *value, const char *const *names,
                 size_t n, uint32_t *ret)
 {
-        JsonPath below = {.up = at};
+        JsonPath below = { .up = at };
         const cJSON *item;
 
         if (!cJSON_IsArray(value))
@@ -91,16 +91,16 @@ static int read_postures(const Reader *r, const JsonPath *at, const cJSON *value
 static int read_default(const Reader *r, const JsonPath *at, const cJSON *value, void *target)
 {
         static const ReadRow rows[] = {
-                        {"timeout_sec", read_duration, offsetof(Policy, default_timeout_usec)},
-                        {"limits", read_limits, offsetof(Policy, default_limits)},
-                        {"allow_changes", read_change_paths, offsetof(Policy, default_allow_changes)},
-                        {"workspace", refuse_unsupported, 0},
-                        {"expected_exit", refuse_unsupported, 0},
-                        {"env_allowlist", refuse_unsupported, 0},
-                        {"env", refuse_unsupported, 0},
-                        {"network", refuse_unsupported, 0},
-                        {"posture", refuse_unsupported, 0},
-                        {"expect", refuse_unsupported, 0},
+                { "timeout_sec", read_duration, offsetof(Policy, default_timeout_usec) },
+                { "limits", read_limits, offsetof(Policy, default_limits) },
+                { "allow_changes", read_change_paths, offsetof(Policy, default_allow_changes) },
+                { "workspace", refuse_unsupported, 0 },
+                { "expected_exit", refuse_unsupported, 0 },
+                { "env_allowlist", refuse_unsupported, 0 },
+                { "env", refuse_unsupported, 0 },
+                { "network", refuse_unsupported, 0 },
+                { "posture", refuse_unsupported, 0 },
+                { "expect", refuse_unsupported, 0 },
         };
 
         return read_object(r, at, value, rows, ELEMENTSOF(rows), NULL, target);
@@ -109,8 +109,8 @@ static int read_default(const Reader *r, const JsonPath *at, const cJSON *value,
 static int read_max(const Reader *r, const JsonPath *at, const cJSON *value, void *target)
 {
         static const ReadRow rows[] = {
-                        {"timeout_sec", read_duration, offsetof(Policy, max_timeout_usec)},
-                        {"limits", read_limits, offsetof(Policy, max_limits)},
+                { "timeout_sec", read_duration, offsetof(Policy, max_timeout_usec) },
+                { "limits", read_limits, offsetof(Policy, max_limits) },
         };
 
         return read_object(r, at, value, rows, ELEMENTSOF(rows), NULL, target);
@@ -119,9 +119,9 @@ static int read_max(const Reader *r, const JsonPath *at, const cJSON *value, voi
 static int read_env(const Reader *r, const JsonPath *at, const cJSON *value, void *target)
 {
         static const ReadRow rows[] = {
-                        {"allow", read_env_names, offsetof(Policy, env_allow)},
-                        {"deny", read_words, offsetof(Policy, env_deny)},
-                        {"set", read_env_values, offsetof(Policy, env_set)},
+                { "allow", read_env_names, offsetof(Policy, env_allow) },
+                { "deny", read_words, offsetof(Policy, env_deny) },
+                { "set", read_env_values, offsetof(Policy, env_set) },
         };
 
         return read_object(r, at, value, rows, ELEMENTSOF(rows), NULL, target);
@@ -130,42 +130,42 @@ static int read_env(const Reader *r, const JsonPath *at, const cJSON *value, voi
 /* Set by the plan itself from the job, the limits and what a run needs; a policy has its own keys for them.
  */
 static const char *const owned_properties[] = {
-                "BindReadOnlyPaths",
-                "CPUAccounting",
-                "CPUQuota",
-                "CollectMode",
-                "Description",
-                "DynamicUser",
-                "ExitType",
-                "FinalKillSignal",
-                "IOAccounting",
-                "IgnoreSIGPIPE",
-                "KillMode",
-                "KillSignal",
-                "LimitCORE",
-                "LimitCPU",
-                "LimitFSIZE",
-                "LimitNOFILE",
-                "MemoryAccounting",
-                "MemoryMax",
-                "MemorySwapMax",
-                "MountAPIVFS",
-                "OOMPolicy",
-                "PrivateNetwork",
-                "RemainAfterExit",
-                "RootDirectory",
-                "RuntimeMaxSec",
-                "SendSIGHUP",
-                "SendSIGKILL",
-                "Slice",
-                "StandardError",
-                "StandardInput",
-                "StandardOutput",
-                "TasksAccounting",
-                "TasksMax",
-                "TimeoutStartSec",
-                "TimeoutStopSec",
-                "Type",
+        "BindReadOnlyPaths",
+        "CPUAccounting",
+        "CPUQuota",
+        "CollectMode",
+        "Description",
+        "DynamicUser",
+        "ExitType",
+        "FinalKillSignal",
+        "IOAccounting",
+        "IgnoreSIGPIPE",
+        "KillMode",
+        "KillSignal",
+        "LimitCORE",
+        "LimitCPU",
+        "LimitFSIZE",
+        "LimitNOFILE",
+        "MemoryAccounting",
+        "MemoryMax",
+        "MemorySwapMax",
+        "MountAPIVFS",
+        "OOMPolicy",
+        "PrivateNetwork",
+        "RemainAfterExit",
+        "RootDirectory",
+        "RuntimeMaxSec",
+        "SendSIGHUP",
+        "SendSIGKILL",
+        "Slice",
+        "StandardError",
+        "StandardInput",
+        "StandardOutput",
+        "TasksAccounting",
+        "TasksMax",
+        "TimeoutStartSec",
+        "TimeoutStopSec",
+        "Type",
 };
 
 static int read_property(const Reader *r, const JsonPath *at, const cJSON *value, PropertyList *list)
@@ -191,7 +191,7 @@ static int read_properties(const Reader *r, const JsonPath *at, const cJSON *val
                 return read_fail_type(r, at, "an object of systemd properties", value);
         cJSON_ArrayForEach(member, value)
         {
-                JsonPath below = {.up = at, .key = member->string};
+                JsonPath below = { .up = at, .key = member->string };
                 int k = read_property(r, &below, member, list);
 
                 if (k < 0)
@@ -201,24 +201,24 @@ static int read_properties(const Reader *r, const JsonPath *at, const cJSON *val
 }
 
 static const ReadRow policy_rows[] = {
-                {"name", read_name, offsetof(Policy, name)},
-                {"description", read_text, offsetof(Policy, description)},
-                {"extends", refuse_unsupported, 0},
-                {"deny_argv0", read_words, offsetof(Policy, deny_argv0)},
-                {"deny_exec", refuse_unsupported, 0},
-                {"allow_exec", refuse_unsupported, 0},
-                {"default", read_default, 0},
-                {"max", read_max, 0},
-                {"env", read_env, 0},
-                {"network", read_networks, offsetof(Policy, networks)},
-                {"posture", read_postures, offsetof(Policy, postures)},
-                {"workspace_roots", read_absolutes, offsetof(Policy, workspace_roots)},
-                {"root", read_root, 0},
-                {"read_only_paths", read_absolutes, offsetof(Policy, read_only_paths)},
-                {"hidden_paths", read_absolutes, offsetof(Policy, hidden_paths)},
-                {"scratch_writes", refuse_unsupported, 0},
-                {"require", refuse_unsupported, 0},
-                {"properties", read_properties, offsetof(Policy, properties)},
+        { "name", read_name, offsetof(Policy, name) },
+        { "description", read_text, offsetof(Policy, description) },
+        { "extends", refuse_unsupported, 0 },
+        { "deny_argv0", read_words, offsetof(Policy, deny_argv0) },
+        { "deny_exec", refuse_unsupported, 0 },
+        { "allow_exec", refuse_unsupported, 0 },
+        { "default", read_default, 0 },
+        { "max", read_max, 0 },
+        { "env", read_env, 0 },
+        { "network", read_networks, offsetof(Policy, networks) },
+        { "posture", read_postures, offsetof(Policy, postures) },
+        { "workspace_roots", read_absolutes, offsetof(Policy, workspace_roots) },
+        { "root", read_root, 0 },
+        { "read_only_paths", read_absolutes, offsetof(Policy, read_only_paths) },
+        { "hidden_paths", read_absolutes, offsetof(Policy, hidden_paths) },
+        { "scratch_writes", refuse_unsupported, 0 },
+        { "require", refuse_unsupported, 0 },
+        { "properties", read_properties, offsetof(Policy, properties) },
 };
 
 /* --- whole documents --- */
@@ -239,7 +239,7 @@ static Policy *policy_new(void)
 static int read_policy(const Reader *r, const cJSON *document, Policy **ret)
 {
         _cleanup_(policy_freep) Policy *policy = policy_new();
-        const JsonPath root = {.up = NULL};
+        const JsonPath root = { .up = NULL };
         int k;
 
         if (!policy)
@@ -276,7 +276,8 @@ static int merge(cJSON *into, const cJSON *from)
 static int add_text(const PolicyText *text, cJSON *document, Error *e)
 {
         const Reader r = {
-                        .file = text->name, .root = "policy", .text = text->text, .size = text->size, .e = e};
+                .file = text->name, .root = "policy", .text = text->text, .size = text->size, .e = e
+        };
         _cleanup_(cJSON_Deletep) cJSON *one = NULL;
         _cleanup_(policy_freep) Policy *checked = NULL;
         int k;
@@ -294,8 +295,8 @@ static int add_text(const PolicyText *text, cJSON *document, Error *e)
 /* What holds for the whole only. */
 static int finish(const Reader *r, const cJSON *document, Policy *policy)
 {
-        static const char *const usual[] = {"PATH", "HOME", "LANG", "LC_ALL", "TERM"};
-        const JsonPath root = {.up = NULL};
+        static const char *const usual[] = { "PATH", "HOME", "LANG", "LC_ALL", "TERM" };
+        const JsonPath root = { .up = NULL };
         _cleanup_free_ char *text = NULL;
 
         if (!policy->name)
@@ -312,7 +313,7 @@ static int finish(const Reader *r, const cJSON *document, Policy *policy)
 
 int policy_parse(const PolicyText *texts, size_t n_texts, Policy **ret, Error *e)
 {
-        const Reader r = {.file = n_texts > 0 ? texts[0].name : "policy", .root = "policy", .e = e};
+        const Reader r = { .file = n_texts > 0 ? texts[0].name : "policy", .root = "policy", .e = e };
         _cleanup_(cJSON_Deletep) cJSON *document = cJSON_CreateObject();
         _cleanup_(policy_freep) Policy *policy = NULL;
         int k = document ? 0 : -ENOMEM;

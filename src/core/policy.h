@@ -11,8 +11,8 @@
 
 typedef struct Policy {
         char *name, *description;
-        char sha256[65];       /* of the merged policy's canonical text */
-        char **deny_argv0;     /* fnmatch patterns for the base name of argv[0], compared without case */
+        char sha256[65];   /* of the merged policy's canonical text */
+        char **deny_argv0; /* fnmatch patterns for the base name of argv[0], compared without case */
         /* "default": used where the job says nothing */
         uint64_t default_timeout_usec; /* UNKNOWN: 30 s */
         Limits default_limits;
@@ -21,9 +21,9 @@ typedef struct Policy {
         uint64_t max_timeout_usec; /* UNKNOWN: none */
         Limits max_limits;
         /* "env" */
-        char **env_allow; /* names passed where a job lists none; default PATH HOME LANG LC_ALL TERM */
-        char **env_deny;  /* fnmatch patterns never passed from the caller whatever a job lists */
-        char **env_set;   /* "NAME=value" */
+        char **env_allow;  /* names passed where a job lists none; default PATH HOME LANG LC_ALL TERM */
+        char **env_deny;   /* fnmatch patterns never passed from the caller whatever a job lists */
+        char **env_set;    /* "NAME=value" */
         uint32_t networks; /* bit per Network that a job may ask for */
         uint32_t postures;
         char **workspace_roots; /* NULL: anywhere but system directories */

@@ -299,27 +299,27 @@ static int read_property_devices(PropertyValue *value, const cJSON *json, Error 
 }
 
 static const ValueReader value_readers[_PROPERTY_TYPE_MAX] = {
-                [PROPERTY_BOOL] = read_property_bool,
-                [PROPERTY_STRING] = read_property_string,
-                [PROPERTY_STRV] = read_property_strv,
-                [PROPERTY_U64] = read_property_u64,
-                [PROPERTY_SIZE] = read_property_u64,
-                [PROPERTY_USEC] = read_property_usec,
-                [PROPERTY_RLIMIT] = read_property_u64,
-                [PROPERTY_I32] = read_property_i32,
-                [PROPERTY_MODE] = read_property_mode,
-                [PROPERTY_ERRNO] = read_property_errno,
-                [PROPERTY_FILTER] = read_property_filter,
-                [PROPERTY_CAPS] = read_property_caps,
-                [PROPERTY_NAMESPACES] = read_property_namespaces,
-                [PROPERTY_BINDS] = read_property_binds,
-                [PROPERTY_TMPFS] = read_property_tmpfs,
-                [PROPERTY_DEVICES] = read_property_devices,
+        [PROPERTY_BOOL] = read_property_bool,
+        [PROPERTY_STRING] = read_property_string,
+        [PROPERTY_STRV] = read_property_strv,
+        [PROPERTY_U64] = read_property_u64,
+        [PROPERTY_SIZE] = read_property_u64,
+        [PROPERTY_USEC] = read_property_usec,
+        [PROPERTY_RLIMIT] = read_property_u64,
+        [PROPERTY_I32] = read_property_i32,
+        [PROPERTY_MODE] = read_property_mode,
+        [PROPERTY_ERRNO] = read_property_errno,
+        [PROPERTY_FILTER] = read_property_filter,
+        [PROPERTY_CAPS] = read_property_caps,
+        [PROPERTY_NAMESPACES] = read_property_namespaces,
+        [PROPERTY_BINDS] = read_property_binds,
+        [PROPERTY_TMPFS] = read_property_tmpfs,
+        [PROPERTY_DEVICES] = read_property_devices,
 };
 
 static int add_one(PropertyList *list, const PropertyInfo *info, const cJSON *json, Error *e)
 {
-        PropertyValue value = {.info = info};
+        PropertyValue value = { .info = info };
         int r = value_readers[info->type](&value, json, e);
 
         if (r < 0) {

@@ -104,7 +104,7 @@ int read_object(const Reader *r, const JsonPath *at, const cJSON *value, const R
                 return read_fail_type(r, at, "an object", value);
         cJSON_ArrayForEach(member, value)
         {
-                JsonPath below = {.up = at, .key = member->string};
+                JsonPath below = { .up = at, .key = member->string };
                 size_t i = 0;
                 int k;
 
@@ -268,10 +268,10 @@ int read_limits(const Reader *r, const JsonPath *at, const cJSON *value, void *t
         if (!cJSON_IsObject(value))
                 return read_fail_type(r, at, "an object such as {\"memory\": \"512M\"}", value);
         for (size_t i = 0; i < _LIMIT_MAX; i++)
-                rows[i] = (ReadRow){.key = limit_table[i].key};
+                rows[i] = (ReadRow){ .key = limit_table[i].key };
         cJSON_ArrayForEach(member, value)
         {
-                JsonPath below = {.up = at, .key = member->string};
+                JsonPath below = { .up = at, .key = member->string };
                 LimitKind kind = limit_from_key(member->string);
                 int k;
 
@@ -290,7 +290,7 @@ int read_list(const Reader *r, const JsonPath *at, const cJSON *value, const cha
                 ReadElement element, char ***ret)
 {
         _cleanup_strv_ char **list = NULL;
-        JsonPath below = {.up = at};
+        JsonPath below = { .up = at };
         const cJSON *item;
 
         if (!cJSON_IsArray(value))
@@ -362,7 +362,7 @@ int read_env_values(const Reader *r, const JsonPath *at, const cJSON *value, voi
                 return -ENOMEM;
         cJSON_ArrayForEach(member, value)
         {
-                JsonPath below = {.up = at, .key = member->string};
+                JsonPath below = { .up = at, .key = member->string };
 
                 if (!env_name_is_valid(member->string))
                         return fail_env_name(r, &below, member->string);

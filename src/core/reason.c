@@ -11,84 +11,83 @@
 #define REASON_MESSAGE_MAX 1024
 
 static const ReasonInfo reason_table[] = {
-                /* rejected: the policy refused it, nothing was started */
-                {"denied_argv0", "Have the job do its work without this program, or run it under a policy "
-                                 "that allows it."},
-                {"over_ceiling", "Ask for no more than the ceiling, or use a policy with a higher one."},
-                {"limit_floor", "Raise the limit: below this value not even an empty command could be "
-                                "started."},
-                {"network_refused", "Set network to \"none\" and bring what the job would download in files "
-                                    "or the workspace."},
-                {"posture_refused", "Leave out posture (isolated is the default), or use a policy that "
-                                    "allows this one."},
-                {"workspace_refused", "Put the work into a directory of its own that the policy allows, and "
-                                      "name that as cwd."},
-                {"env_refused", "Remove the variable from the job; if the command needs it, the policy has "
-                                "to allow it."},
-                {"not_supported", "Remove this from the job: this version or this host cannot enforce it, so "
-                                  "it will not pretend to."},
+        /* rejected: the policy refused it, nothing was started */
+        { "denied_argv0", "Have the job do its work without this program, or run it under a policy "
+                          "that allows it." },
+        { "over_ceiling", "Ask for no more than the ceiling, or use a policy with a higher one." },
+        { "limit_floor", "Raise the limit: below this value not even an empty command could be "
+                         "started." },
+        { "network_refused", "Set network to \"none\" and bring what the job would download in files "
+                             "or the workspace." },
+        { "posture_refused", "Leave out posture (isolated is the default), or use a policy that "
+                             "allows this one." },
+        { "workspace_refused", "Put the work into a directory of its own that the policy allows, and "
+                               "name that as cwd." },
+        { "env_refused", "Remove the variable from the job; if the command needs it, the policy has "
+                         "to allow it." },
+        { "not_supported", "Remove this from the job: this version or this host cannot enforce it, so "
+                           "it will not pretend to." },
 
-                /* fail: it ran, and something is not as agreed */
-                {"exit_code", "Read stderr in the receipt; if this status is what you want, write it in "
-                              "expected_exit."},
-                {"signal", "Read stderr; a crash (SIGSEGV, SIGABRT) is the program's own, SIGKILL may be a "
-                           "limit: see limits.hits."},
-                {"timed_out", "Read what it printed so far; if it waits for the network or for input, change "
-                              "the job, not the timeout."},
-                {"exec_failed", "Nothing was executed. Change argv or cwd as the hint says; do not install "
-                                "anything on the host."},
-                {"killed_by_limit", "See limits.hits for the counter; raise this limit in the job if the "
-                                    "need is real."},
-                {"limit_hit", "The command may have gone on with incomplete results; raise this limit in the "
-                              "job if the need is real."},
-                {"leftover_process", "Have the command wait for its children, or set expect.allow_leftovers "
-                                     "if they are harmless."},
-                {"unexpected_change", "Look at fs.unexpected; add the paths to allow_changes only if the job "
-                                      "should write them."},
-                {"expect_stdout", "Compare stdout in the receipt with what expect.stdout asks."},
-                {"expect_stderr", "Compare stderr in the receipt with what expect.stderr asks."},
-                {"expect_file", "Look at the file under fs in the receipt and compare it with what "
-                                "expect.files asks."},
-                {"expect_duration",
-                                "Compare usage and timing in the receipt; a busy host slows a job down too."},
+        /* fail: it ran, and something is not as agreed */
+        { "exit_code", "Read stderr in the receipt; if this status is what you want, write it in "
+                       "expected_exit." },
+        { "signal", "Read stderr; a crash (SIGSEGV, SIGABRT) is the program's own, SIGKILL may be a "
+                    "limit: see limits.hits." },
+        { "timed_out", "Read what it printed so far; if it waits for the network or for input, change "
+                       "the job, not the timeout." },
+        { "exec_failed", "Nothing was executed. Change argv or cwd as the hint says; do not install "
+                         "anything on the host." },
+        { "killed_by_limit", "See limits.hits for the counter; raise this limit in the job if the "
+                             "need is real." },
+        { "limit_hit", "The command may have gone on with incomplete results; raise this limit in the "
+                       "job if the need is real." },
+        { "leftover_process", "Have the command wait for its children, or set expect.allow_leftovers "
+                              "if they are harmless." },
+        { "unexpected_change", "Look at fs.unexpected; add the paths to allow_changes only if the job "
+                               "should write them." },
+        { "expect_stdout", "Compare stdout in the receipt with what expect.stdout asks." },
+        { "expect_stderr", "Compare stderr in the receipt with what expect.stderr asks." },
+        { "expect_file", "Look at the file under fs in the receipt and compare it with what "
+                         "expect.files asks." },
+        { "expect_duration", "Compare usage and timing in the receipt; a busy host slows a job down too." },
 
-                /* aborted */
-                {"aborted", "The job is dead and nothing of it was kept. Run it again when you like."},
+        /* aborted */
+        { "aborted", "The job is dead and nothing of it was kept. Run it again when you like." },
 
-                /* error: qscope or the host could not run it, or could not establish what was asked */
-                {"evidence_lost", "Run it again; if it happens again, lower what the job writes or starts, "
-                                  "and see blind_spots."},
-                {"not_root", "Run qscope as root: sudo qscope ..."},
-                {"no_systemd", "Run qscope on a host that was booted with systemd; `qscope doctor` tells "
-                               "what is there."},
-                {"systemd_too_old", "Use systemd 252 or newer (Debian 12 and later)."},
-                {"cgroup_v1", "Boot with unified cgroups: systemd.unified_cgroup_hierarchy=1 on the kernel's "
-                              "command line."},
-                {"controller_missing", "Enable the cgroup controller on this host, or drop the limit that "
-                                       "needs it."},
-                {"bus_unavailable", "Check that /run/systemd/private or the system bus can be reached, and "
-                                    "`systemctl status`."},
-                {"start_refused", "systemd did not accept the unit: read its message, and `qscope plan` for "
-                                  "what was asked."},
-                {"start_failed", "See `journalctl -u` with the unit's name from the receipt for what systemd "
-                                 "could not set up."},
-                {"start_timeout", "systemd did not answer in time: see `systemctl list-jobs`, then run the "
-                                  "job again."},
-                {"sandbox_failed", "See `journalctl -u` with the unit's name for the sandbox setting that "
-                                   "could not be applied."},
-                {"isolation_missing", "See isolation in the receipt for the fact that does not hold; `qscope "
-                                      "doctor` tells what this host can do."},
-                {"stage_failed", "Check that qscope is installed whole (qscope-stage beside it), then run "
-                                 "the job again."},
-                {"workspace_failed", "Check that cwd exists and lies on a local file system that an overlay "
-                                     "can be put over."},
-                {"layer_failed", "Check free space and loop devices on the host, or ask for a smaller disk "
-                                 "limit."},
-                {"files_failed", "Check the paths, sources and sizes in the job's files."},
-                {"stdin_failed", "Check that the file given as stdin exists and can be read by the caller."},
-                {"receipt_failed", "Check that the receipt's directory exists and has space, or pass "
-                                   "--receipt."},
-                {"internal", "This is a fault of qscope: please report it with the receipt."},
+        /* error: qscope or the host could not run it, or could not establish what was asked */
+        { "evidence_lost", "Run it again; if it happens again, lower what the job writes or starts, "
+                           "and see blind_spots." },
+        { "not_root", "Run qscope as root: sudo qscope ..." },
+        { "no_systemd", "Run qscope on a host that was booted with systemd; `qscope doctor` tells "
+                        "what is there." },
+        { "systemd_too_old", "Use systemd 252 or newer (Debian 12 and later)." },
+        { "cgroup_v1", "Boot with unified cgroups: systemd.unified_cgroup_hierarchy=1 on the kernel's "
+                       "command line." },
+        { "controller_missing", "Enable the cgroup controller on this host, or drop the limit that "
+                                "needs it." },
+        { "bus_unavailable", "Check that /run/systemd/private or the system bus can be reached, and "
+                             "`systemctl status`." },
+        { "start_refused", "systemd did not accept the unit: read its message, and `qscope plan` for "
+                           "what was asked." },
+        { "start_failed", "See `journalctl -u` with the unit's name from the receipt for what systemd "
+                          "could not set up." },
+        { "start_timeout", "systemd did not answer in time: see `systemctl list-jobs`, then run the "
+                           "job again." },
+        { "sandbox_failed", "See `journalctl -u` with the unit's name for the sandbox setting that "
+                            "could not be applied." },
+        { "isolation_missing", "See isolation in the receipt for the fact that does not hold; `qscope "
+                               "doctor` tells what this host can do." },
+        { "stage_failed", "Check that qscope is installed whole (qscope-stage beside it), then run "
+                          "the job again." },
+        { "workspace_failed", "Check that cwd exists and lies on a local file system that an overlay "
+                              "can be put over." },
+        { "layer_failed", "Check free space and loop devices on the host, or ask for a smaller disk "
+                          "limit." },
+        { "files_failed", "Check the paths, sources and sizes in the job's files." },
+        { "stdin_failed", "Check that the file given as stdin exists and can be read by the caller." },
+        { "receipt_failed", "Check that the receipt's directory exists and has space, or pass "
+                            "--receipt." },
+        { "internal", "This is a fault of qscope: please report it with the receipt." },
 };
 
 const ReasonInfo *reason_find(const char *code)
@@ -118,7 +117,7 @@ int reason_add(ReasonList *list, const char *code, const char *format, ...)
         if (!larger)
                 return -ENOMEM;
         list->items = larger;
-        list->items[list->n++] = (Reason){.code = info->code, .message = TAKE_PTR(text)};
+        list->items[list->n++] = (Reason){ .code = info->code, .message = TAKE_PTR(text) };
         return 0;
 }
 
@@ -135,5 +134,5 @@ void reason_list_clear(ReasonList *list)
         for (size_t i = 0; i < list->n; i++)
                 free(list->items[i].message);
         free(list->items);
-        *list = (ReasonList){0};
+        *list = (ReasonList){ 0 };
 }

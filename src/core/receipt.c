@@ -156,11 +156,11 @@ static int add_end(cJSON *receipt, const ReceiptSource *s)
 
 /* What nobody looked at yet, each with the sentence that says so: the key is null or misses a part. */
 static const char *const not_observed[] = {
-                "processes.tree: processes that came and went during the run were not recorded",
-                "sockets: not observed",
-                "egress: attempts to reach the network were not recorded",
-                "fds: descriptors that leftover processes held were not recorded",
-                "ipc: shared memory, queues and keys were not recorded",
+        "processes.tree: processes that came and went during the run were not recorded",
+        "sockets: not observed",
+        "egress: attempts to reach the network were not recorded",
+        "fds: descriptors that leftover processes held were not recorded",
+        "ipc: shared memory, queues and keys were not recorded",
 };
 
 static int add_blind_spots(cJSON *receipt, const ReceiptSource *s)
@@ -202,21 +202,21 @@ static int add_carried(cJSON *receipt, const ReceiptSource *s)
 cJSON *receipt_build(const Plan *plan, const Outcome *outcome, const Judgement *judgement)
 {
         static const ReceiptPart parts[] = {
-                        add_verdict,
-                        add_eleven,
-                        add_end,
-                        receipt_add_limits,
-                        receipt_add_usage,
-                        receipt_add_facts,
-                        receipt_add_fs,
-                        receipt_add_processes,
-                        add_blind_spots,
-                        receipt_add_policy,
-                        receipt_add_host,
-                        receipt_add_timing,
-                        add_carried,
+                add_verdict,
+                add_eleven,
+                add_end,
+                receipt_add_limits,
+                receipt_add_usage,
+                receipt_add_facts,
+                receipt_add_fs,
+                receipt_add_processes,
+                add_blind_spots,
+                receipt_add_policy,
+                receipt_add_host,
+                receipt_add_timing,
+                add_carried,
         };
-        const ReceiptSource source = {plan, outcome, judgement};
+        const ReceiptSource source = { plan, outcome, judgement };
         _cleanup_(cJSON_Deletep) cJSON *receipt = cJSON_CreateObject();
 
         if (!receipt)

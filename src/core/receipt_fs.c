@@ -6,20 +6,20 @@
 #include "base/path.h"
 
 static const char *const kind_names[_CHANGE_MAX] = {
-                [CHANGE_ADDED] = "added",
-                [CHANGE_REMOVED] = "removed",
-                [CHANGE_CHANGED] = "changed",
+        [CHANGE_ADDED] = "added",
+        [CHANGE_REMOVED] = "removed",
+        [CHANGE_CHANGED] = "changed",
 };
 
 static const struct {
         unsigned bit;
         const char *name;
 } what_names[] = {
-                {CHANGED_CONTENT, "content"},
-                {CHANGED_MODE, "mode"},
-                {CHANGED_OWNER, "owner"},
-                {CHANGED_TYPE, "type"},
-                {CHANGED_XATTR, "xattr"},
+        { CHANGED_CONTENT, "content" },
+        { CHANGED_MODE, "mode" },
+        { CHANGED_OWNER, "owner" },
+        { CHANGED_TYPE, "type" },
+        { CHANGED_XATTR, "xattr" },
 };
 
 /* Relative to the workspace, "." for itself; absolute elsewhere. */

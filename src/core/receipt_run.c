@@ -74,22 +74,22 @@ int receipt_add_limits(cJSON *receipt, const ReceiptSource *s)
 int receipt_add_usage(cJSON *receipt, const ReceiptSource *s)
 {
         static const Field fields[] = {
-                        {"cpu_usec", offsetof(Usage, cpu_usec)},
-                        {"user_usec", offsetof(Usage, user_usec)},
-                        {"system_usec", offsetof(Usage, system_usec)},
-                        {"memory_peak_bytes", offsetof(Usage, memory_peak_bytes)},
-                        {"swap_peak_bytes", offsetof(Usage, swap_peak_bytes)},
-                        {"pids_peak", offsetof(Usage, pids_peak)},
-                        {"io_read_bytes", offsetof(Usage, io_read_bytes)},
-                        {"io_write_bytes", offsetof(Usage, io_write_bytes)},
-                        {"disk_bytes", offsetof(Usage, disk_bytes)},
-                        {"disk_inodes", offsetof(Usage, disk_inodes)},
-                        {"throttled_usec", offsetof(Usage, throttled_usec)},
+                { "cpu_usec", offsetof(Usage, cpu_usec) },
+                { "user_usec", offsetof(Usage, user_usec) },
+                { "system_usec", offsetof(Usage, system_usec) },
+                { "memory_peak_bytes", offsetof(Usage, memory_peak_bytes) },
+                { "swap_peak_bytes", offsetof(Usage, swap_peak_bytes) },
+                { "pids_peak", offsetof(Usage, pids_peak) },
+                { "io_read_bytes", offsetof(Usage, io_read_bytes) },
+                { "io_write_bytes", offsetof(Usage, io_write_bytes) },
+                { "disk_bytes", offsetof(Usage, disk_bytes) },
+                { "disk_inodes", offsetof(Usage, disk_inodes) },
+                { "throttled_usec", offsetof(Usage, throttled_usec) },
         };
         static const Field pressure[] = {
-                        {"cpu_usec", offsetof(Usage, cpu_pressure_usec)},
-                        {"memory_usec", offsetof(Usage, memory_pressure_usec)},
-                        {"io_usec", offsetof(Usage, io_pressure_usec)},
+                { "cpu_usec", offsetof(Usage, cpu_pressure_usec) },
+                { "memory_usec", offsetof(Usage, memory_pressure_usec) },
+                { "io_usec", offsetof(Usage, io_pressure_usec) },
         };
         const Usage *usage = &s->outcome->usage;
         cJSON *object = json_add_object(receipt, "usage");
@@ -117,7 +117,7 @@ int receipt_add_facts(cJSON *receipt, const ReceiptSource *s)
 
 static int add_process(cJSON *list, const ProcessRecord *process)
 {
-        const char state[] = {process->state, '\0'};
+        const char state[] = { process->state, '\0' };
         cJSON *item = json_add_object(list, NULL);
 
         if (!item || json_add_i64(item, "pid", process->pid) < 0 ||

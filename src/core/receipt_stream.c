@@ -42,7 +42,7 @@ static size_t cut_at_start(const uint8_t *data, size_t size)
 
 static Shown stream_shown(const StreamRecord *s)
 {
-        Shown shown = {s->head, s->tail, s->head_size, s->tail_size};
+        Shown shown = { s->head, s->tail, s->head_size, s->tail_size };
 
         if (is_truncated(s)) {
                 size_t skip = cut_at_start(s->tail, s->tail_size);

@@ -16,11 +16,11 @@
 #define NAME_MAX_SHOWN   96u
 
 const char *const verdict_names[_VERDICT_MAX] = {
-                [VERDICT_PASS] = "pass",
-                [VERDICT_FAIL] = "fail",
-                [VERDICT_REJECTED] = "rejected",
-                [VERDICT_ERROR] = "error",
-                [VERDICT_ABORTED] = "aborted",
+        [VERDICT_PASS] = "pass",
+        [VERDICT_FAIL] = "fail",
+        [VERDICT_REJECTED] = "rejected",
+        [VERDICT_ERROR] = "error",
+        [VERDICT_ABORTED] = "aborted",
 };
 
 Judgement *judgement_free(Judgement *judgement)
@@ -161,7 +161,7 @@ static int find_unexpected(const Plan *plan, const FileChanges *changes, Judgeme
 
 static int name_unexpected(const Plan *plan, const FileChanges *changes, Judgement *j)
 {
-        static const char *const verbs[_CHANGE_MAX] = {"added", "removed", "changed"};
+        static const char *const verbs[_CHANGE_MAX] = { "added", "removed", "changed" };
         char text[UNEXPECTED_NAMED * (NAME_MAX_SHOWN + 16)] = "", path[NAME_MAX_SHOWN];
         size_t used = 0;
 
@@ -291,10 +291,10 @@ int judge(const Plan *plan, const Outcome *outcome, Judgement **ret)
 int verdict_exit_status(const Judgement *judgement, const Outcome *outcome)
 {
         static const int status[_VERDICT_MAX] = {
-                        [VERDICT_PASS] = 0,
-                        [VERDICT_FAIL] = 1,
-                        [VERDICT_REJECTED] = 3,
-                        [VERDICT_ERROR] = 4,
+                [VERDICT_PASS] = 0,
+                [VERDICT_FAIL] = 1,
+                [VERDICT_REJECTED] = 3,
+                [VERDICT_ERROR] = 4,
         };
 
         return judgement->verdict == VERDICT_ABORTED ? 128 + outcome->abort_signal

@@ -23,7 +23,8 @@ typedef struct LimitHit {
         LimitKind limit;
         const char *counter; /* the kernel's own: "memory.events oom_kill", "SIGXCPU", … */
         uint64_t count;
-        bool killed; /* it killed something or made a call fail, so it counts against `pass`; throttling does not */
+        bool killed; /* it killed something or made a call fail, so it counts against `pass`; throttling does
+                        not */
 } LimitHit;
 
 #define LIMIT_HITS_MAX 24

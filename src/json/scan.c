@@ -29,7 +29,7 @@ static int refuse_duplicates(Scanner *s, const JsonPath *path, Key *keys, size_t
         qsort(keys, n, sizeof(Key), compare_keys);
         for (size_t i = 1; i < n; i++)
                 if (streq(keys[i - 1].text, keys[i].text)) {
-                        JsonPath at = {.up = path, .key = keys[i].text};
+                        JsonPath at = { .up = path, .key = keys[i].text };
 
                         return scanner_fail(s, &at, keys[i].offset, "this key is given twice in one object");
                 }
@@ -45,7 +45,7 @@ static int keys_append(Key **keys, size_t *n, const char *text, size_t offset)
                         return -ENOMEM;
                 *keys = larger;
         }
-        (*keys)[(*n)++] = (Key){.text = text, .offset = offset};
+        (*keys)[(*n)++] = (Key){ .text = text, .offset = offset };
         return 0;
 }
 
@@ -54,7 +54,7 @@ static int scan_member(Scanner *s, const JsonPath *path, unsigned depth, cJSON *
 {
         _cleanup_(cJSON_Deletep) cJSON *item = NULL;
         _cleanup_free_ char *key = NULL;
-        JsonPath at = {.up = path};
+        JsonPath at = { .up = path };
         int r;
 
         if (s->at >= s->size || s->text[s->at] != '"')
@@ -130,7 +130,7 @@ static int scan_object(Scanner *s, const JsonPath *path, unsigned depth, cJSON *
 static int scan_list(Scanner *s, const JsonPath *path, unsigned depth, cJSON **ret)
 {
         _cleanup_(cJSON_Deletep) cJSON *list = cJSON_CreateArray();
-        JsonPath at = {.up = path};
+        JsonPath at = { .up = path };
         int r;
 
         if (!list)
@@ -157,7 +157,7 @@ static int scan_list(Scanner *s, const JsonPath *path, unsigned depth, cJSON **r
 
 static int scan_word(Scanner *s, const JsonPath *path, cJSON **ret)
 {
-        static const char *const words[] = {"true", "false", "null"};
+        static const char *const words[] = { "true", "false", "null" };
 
         for (size_t i = 0; i < ELEMENTSOF(words); i++) {
                 size_t length = strlen(words[i]);
@@ -227,7 +227,7 @@ static int scan_value(Scanner *s, const JsonPath *path, unsigned depth, cJSON **
 static int scan_document(Scanner *s, cJSON **ret)
 {
         _cleanup_(cJSON_Deletep) cJSON *item = NULL;
-        const JsonPath document = {.up = NULL};
+        const JsonPath document = { .up = NULL };
         int r;
 
         if (s->size >= 3 && memcmp(s->text, "\xef\xbb\xbf", 3) == 0)
@@ -252,7 +252,7 @@ static int scan_document(Scanner *s, cJSON **ret)
 
 int json_parse(const char *text, size_t size, JsonFlags flags, const char *name, cJSON **ret, Error *e)
 {
-        Scanner s = {.text = (const uint8_t *) text, .size = size, .flags = flags, .name = name, .e = e};
+        Scanner s = { .text = (const uint8_t *) text, .size = size, .flags = flags, .name = name, .e = e };
         int r = scan_document(&s, ret);
 
         return r == -ENOMEM ? error_set(e, r, "%s: out of memory", name) : r;
@@ -260,7 +260,7 @@ int json_parse(const char *text, size_t size, JsonFlags flags, const char *name,
 
 unsigned json_locate(const char *text, size_t size, const char *path)
 {
-        Scanner s = {.text = (const uint8_t *) text, .size = size, .flags = JSON_COMMENTS, .wanted = path};
+        Scanner s = { .text = (const uint8_t *) text, .size = size, .flags = JSON_COMMENTS, .wanted = path };
         _cleanup_(cJSON_Deletep) cJSON *item = NULL;
         unsigned line, column;
 

@@ -257,7 +257,7 @@ static void print_value(Printer *p, const cJSON *item, unsigned depth)
 
 static char *print(const cJSON *item, bool indented, bool sorted, const char *end)
 {
-        Printer p = {.indented = indented, .sorted = sorted};
+        Printer p = { .indented = indented, .sorted = sorted };
         locale_t saved;
         char *text = NULL;
         size_t size = 0;

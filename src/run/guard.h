@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A process that outlives qscope for a moment: when qscope is gone without having said so, its jobs are killed
- * and removed at once. (Should somebody kill both, RuntimeMaxSec= ends the job and the next run removes it.) */
+/* A process that outlives qscope for a moment: when qscope is gone without having said so, its jobs are
+ * killed and removed at once. (Should somebody kill both, RuntimeMaxSec= ends the job and the next run
+ * removes it.) */
 
 #include <sys/types.h>
 

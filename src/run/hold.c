@@ -16,8 +16,8 @@
 #include "sys/host.h"
 #include "sys/proc.h"
 
-#define JOB_UMASK      0022u
-#define CPU_POLL_USEC  (100 * USEC_PER_MSEC)
+#define JOB_UMASK     0022u
+#define CPU_POLL_USEC (100 * USEC_PER_MSEC)
 
 /* A fact that must hold because the plan asked systemd for the property behind it; NULL: always. */
 static const struct {
@@ -122,7 +122,8 @@ static int check_facts(Run *run, Error *e)
 
 static int observe(Run *run, Error *e)
 {
-        int r = proc_isolation_facts(run->proc_fd, run->plan->network == NETWORK_NONE, run->uid, run->outcome);
+        int r = proc_isolation_facts(
+                        run->proc_fd, run->plan->network == NETWORK_NONE, run->uid, run->outcome);
 
         if (r == 0)
                 r = add_limit_facts(run);
@@ -140,14 +141,23 @@ static int open_held(Run *run, Error *e)
         if (r == 0)
                 r = proc_open_dir(run->pid, &run->proc_fd);
         if (r == 0)
-                r = cgroup_open_job(run->pid, run->plan->slice, run->plan->service, &run->slice_fd, &run->service_fd);
+                r = cgroup_open_job(run->pid, run->plan->slice, run->plan->service, &run->slice_fd,
+                                &run->service_fd);
         if (r == 0) {
                 run->events_fd = cgroup_open_events(run->slice_fd);
                 r = run->events_fd < 0 ? run->events_fd : 0;
         }
+        /* Missing where there is no controller for it. */
+        if (r == 0) {
+                run->tasks_fd = openat(run->service_fd, "pids.events", O_RDONLY | O_CLOEXEC);
+                if (run->tasks_fd >= 0)
+                        r = sd_event_add_io(run->event, &run->tasks_source, run->tasks_fd, EPOLLPRI,
+                                        on_tasks_events, run);
+        }
         /* Watched from here on: a held stage may have to be killed, too. */
-        if (r == 0)
-                r = sd_event_add_io(run->event, &run->events_source, run->events_fd, EPOLLPRI, on_cgroup_events, run);
+        if (r >= 0)
+                r = sd_event_add_io(run->event, &run->events_source, run->events_fd, EPOLLPRI,
+                                on_cgroup_events, run);
         return r < 0 ? error_errno(e, r, "the held process %d cannot be reached", (int) run->pid) : 0;
 }
 
@@ -166,8 +176,7 @@ static int open_source(void *userdata, const char *path, int *ret_fd, Error *e)
 
 static void count_errors(Run *run)
 {
-        static const int errors[] = { EMFILE, ENOSPC, EFBIG };
-        int r = error_counter_open(run->slice_fd, errors, ELEMENTSOF(errors), &run->errors);
+        int r = error_counter_open(run->slice_fd, &run->errors);
 
         if (r < 0)
                 (void) outcome_blind_spot(run->outcome,
@@ -201,7 +210,8 @@ static int on_deadline(_unused_ sd_event_source *source, _unused_ uint64_t usec,
         return run_kill(run);
 }
 
-static int on_main_exit(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata)
+static int on_main_exit(
+                _unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata)
 {
         Run *run = userdata;
 
@@ -215,7 +225,8 @@ static int watch(Run *run)
         int r = sd_event_add_io(run->event, &run->exit_source, run->pidfd, EPOLLIN, on_main_exit, run);
 
         for (size_t i = 0; r >= 0 && i < 2; i++)
-                r = sd_event_add_io(run->event, &run->output_sources[i], capture_fd(run->captures[i]), EPOLLIN, on_output, run);
+                r = sd_event_add_io(run->event, &run->output_sources[i], capture_fd(run->captures[i]),
+                                EPOLLIN, on_output, run);
         if (r >= 0)
                 r = sd_event_add_io(run->event, &run->life_source, run->life_fd, EPOLLIN, on_life, run);
         /* The output first: what a job printed before its end is read before the end is seen. */
@@ -242,7 +253,8 @@ static int open_gate(Run *run, Error *e)
         for (size_t i = 0; r == 0 && i < 2; i++)
                 r = capture_give(run->captures[i], run->uid, run->gid);
         if (r == 0)
-                r = gate_command(run->plan->cwd, search_path(run->plan), run->plan->argv, run->plan->env, JOB_UMASK, &command_fd);
+                r = gate_command(run->plan->cwd, search_path(run->plan), run->plan->argv, run->plan->env,
+                                JOB_UMASK, &command_fd);
         if (r == 0 && pipe2(pair, O_CLOEXEC) < 0)
                 r = -errno;
         if (r < 0)

@@ -14,8 +14,8 @@
 
 #define NOBODY 65534u
 
-/* Opens with another user's rights: setfsuid(2) takes the capabilities that override permissions with it. Root's
- * supplementary groups would remain, so they are dropped meanwhile. */
+/* Opens with another user's rights: setfsuid(2) takes the capabilities that override permissions with it.
+ * Root's supplementary groups would remain, so they are dropped meanwhile. */
 static int open_as(const char *path, uid_t uid, gid_t gid)
 {
         gid_t groups[64];
@@ -72,7 +72,8 @@ int input_open(const InputScope *scope, const char *path, int *ret_fd, Error *e)
 
         if (!full)
                 return -ENOMEM;
-        fd = scope->trusted ? open(full, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : open_in_scope(scope, full);
+        fd = scope->trusted ? open(full, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+                            : open_in_scope(scope, full);
         if (fd == -EACCES || fd == -EPERM)
                 return error_set(e, -EACCES,
                                 "%s: a job may name files that the workspace's owner can read, and what is only "

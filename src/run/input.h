@@ -20,5 +20,6 @@ typedef struct InputScope {
 /* Opens a regular file for reading. -EACCES with a sentence when the scope does not reach it. */
 int input_open(const InputScope *scope, const char *path, int *ret_fd, Error *e);
 
-/* Standard input of a job: a sealed memfd, a file that cannot be written through the descriptor, or /dev/null. */
+/* Standard input of a job: a sealed memfd, a file that cannot be written through the descriptor, or
+ * /dev/null. */
 int input_stdin(const InputScope *scope, const Job *job, int *ret_fd, Error *e);

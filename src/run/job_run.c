@@ -95,7 +95,10 @@ static int open_receipt(Context *c, Error *e)
 
 static int make_plan(Context *c, Error *e)
 {
-        PlanContext context = { .run_id = c->run_id, .env = environ, .runtime_dir = RUNTIME_DIR, .stage_path = QSCOPE_STAGE_PATH };
+        PlanContext context = { .run_id = c->run_id,
+                .env = environ,
+                .runtime_dir = RUNTIME_DIR,
+                .stage_path = QSCOPE_STAGE_PATH };
         int r = load_policy(policy_name(c), &c->policy, e);
 
         if (r < 0)
@@ -112,7 +115,9 @@ static int make_plan(Context *c, Error *e)
 
 static int execute(Context *c, Error *e)
 {
-        RunOptions options = { .state_dir = c->state_dir, .job_dir = c->options->job_dir, .trusted = c->options->trusted };
+        RunOptions options = {
+                .state_dir = c->state_dir, .job_dir = c->options->job_dir, .trusted = c->options->trusted
+        };
         int r;
 
         c->outcome = outcome_new();
@@ -152,7 +157,8 @@ static void write_journal(const Context *c, const Judgement *judgement, const Jo
         if (r == 0)
                 r = strv_extendf(&fields, "QSCOPE_POLICY_SHA256=%s", c->policy->sha256);
         if (r == 0)
-                r = strv_extendf(&fields, "QSCOPE_RECEIPT=%s", result->receipt_path ? result->receipt_path : "");
+                r = strv_extendf(&fields, "QSCOPE_RECEIPT=%s",
+                                result->receipt_path ? result->receipt_path : "");
         if (r == 0)
                 r = strv_extendf(&fields, "QSCOPE_RECEIPT_SHA256=%s", sha256);
         /* Without a journal (no systemd, a container) there is still the receipt. */
@@ -170,8 +176,8 @@ static int write_receipt(Context *c, const Judgement *judgement, JobRunResult *r
                 return -ENOMEM;
         ret->exit_status = verdict_exit_status(judgement, c->outcome);
         if (c->pending) {
-                r = pending_file_commit(c->pending, ret->text, strlen(ret->text), c->options->receipt_path != NULL,
-                                &ret->receipt_path, &ret->error);
+                r = pending_file_commit(c->pending, ret->text, strlen(ret->text),
+                                c->options->receipt_path != NULL, &ret->receipt_path, &ret->error);
                 if (r < 0) {
                         /* What cannot be shown afterwards did not happen as agreed. */
                         error_prefix(&ret->error, r, "the receipt is lost");

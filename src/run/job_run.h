@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* One job from its parsed form to its receipt on disk and its record in the journal: the one door through which
- * every run goes, whatever becomes of it. */
+/* One job from its parsed form to its receipt on disk and its record in the journal: the one door through
+ * which every run goes, whatever becomes of it. */
 
 #include "core/receipt.h"
 #include "run/run.h"
 
 typedef struct JobRunOptions {
         const char *policy;       /* name that overrides the job's; NULL: the job's, else "default" */
-        const char *receipt_path; /* NULL: below the state directory, named after the job; "-": not to a file */
+        const char *receipt_path; /* NULL: below the state directory, named after the job; "-": not to a file
+                                   */
         const char *state_dir;    /* NULL: /var/lib/qscope for root, else $XDG_STATE_HOME/qscope */
         const char *job_dir;
         bool trusted;

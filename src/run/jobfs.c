@@ -13,10 +13,19 @@
 #include "sys/tree.h"
 #include "sys/workspace.h"
 
-/* Directories of the layer and where the job sees them. systemd's own PrivateTmp= lies on the host's disk, outside
- * any budget, its PrivateDevices= shares the host's /dev/shm, and /home, /root and /run in a RootDirectory= are
- * tmpfs that anybody may fill; these are mounted over all of them. */
-typedef enum ScratchKind { SCRATCH_TMP, SCRATCH_VAR_TMP, SCRATCH_SHM, SCRATCH_HOME, SCRATCH_ROOT, SCRATCH_RUN, SCRATCH_OTHER, _SCRATCH_MAX } ScratchKind;
+/* Directories of the layer and where the job sees them. systemd's own PrivateTmp= lies on the host's disk,
+ * outside any budget, its PrivateDevices= shares the host's /dev/shm, and /home, /root and /run in a
+ * RootDirectory= are tmpfs that anybody may fill; these are mounted over all of them. */
+typedef enum ScratchKind {
+        SCRATCH_TMP,
+        SCRATCH_VAR_TMP,
+        SCRATCH_SHM,
+        SCRATCH_HOME,
+        SCRATCH_ROOT,
+        SCRATCH_RUN,
+        SCRATCH_OTHER,
+        _SCRATCH_MAX
+} ScratchKind;
 
 static const struct {
         const char *name, *target;
@@ -39,7 +48,7 @@ struct JobFs {
         bool copy;
         int layer_fd;
         bool has_other; /* the home is a directory of its own */
-        char **made; /* directories that we made in scratch space, absolute */
+        char **made;    /* directories that we made in scratch space, absolute */
         WorkspaceMounts workspace;
         uid_t uid;
         gid_t gid;
@@ -127,7 +136,8 @@ static int skeleton_directories(const JobFs *fs, char ***ret)
         return r;
 }
 
-int jobfs_new(const Plan *plan, int root_fd, const char *image_dir, const char *hostname, JobFs **ret, Error *e)
+int jobfs_new(const Plan *plan, int root_fd, const char *image_dir, const char *hostname, JobFs **ret,
+                Error *e)
 {
         _cleanup_(jobfs_freep) JobFs *fs = calloc(1, sizeof(*fs));
         _cleanup_strv_ char **directories = NULL;
@@ -167,8 +177,8 @@ int jobfs_make_layer(JobFs *fs, Error *e)
 
         if (!target)
                 return -ENOMEM;
-        r = layer_open(fs->image_dir, limits->value[LIMIT_DISK],
-                        limits->value[LIMIT_INODES], target, &fs->layer_fd, e);
+        r = layer_open(fs->image_dir, limits->value[LIMIT_DISK], limits->value[LIMIT_INODES], target,
+                        &fs->layer_fd, e);
         if (r < 0)
                 return r;
         for (ScratchKind kind = 0; kind < _SCRATCH_MAX; kind++) {
@@ -183,7 +193,8 @@ int jobfs_make_layer(JobFs *fs, Error *e)
         return 0;
 }
 
-/* Makes path below its scratch directory, so that something can be mounted there or the job finds its home. */
+/* Makes path below its scratch directory, so that something can be mounted there or the job finds its home.
+ */
 static int make_scratch_directory(JobFs *fs, const char *path, bool own)
 {
         ScratchKind kind = scratch_of(path);
@@ -223,7 +234,8 @@ static int make_home(JobFs *fs)
         /* /tmp as a home stays everybody's. */
         if (kind <= SCRATCH_SHM && *name == '\0')
                 return 0;
-        if (fchownat(fd, *name ? name : ".", fs->uid, fs->gid, 0) < 0 || fchmodat(fd, *name ? name : ".", 0700, 0) < 0)
+        if (fchownat(fd, *name ? name : ".", fs->uid, fs->gid, 0) < 0 ||
+                        fchmodat(fd, *name ? name : ".", 0700, 0) < 0)
                 return -errno;
         return 0;
 }
@@ -234,7 +246,8 @@ static int make_scratch(JobFs *fs)
         int r = make_home(fs);
 
         if (r == 0 && scratch_of(plan->cwd) != SCRATCH_OTHER)
-                r = make_scratch_directory(fs, plan->cwd, plan->home && path_is_within(plan->cwd, plan->home));
+                r = make_scratch_directory(
+                                fs, plan->cwd, plan->home && path_is_within(plan->cwd, plan->home));
         return r;
 }
 
@@ -319,26 +332,28 @@ static int add_scratch_moves(JobFs *fs, Moves *moves)
         return 0;
 }
 
-/* Terminals of its own: PrivateDevices= shows those of the host. And of the control groups only its own, where
- * runtimes that size themselves look for their limits. */
+/* Terminals of its own: PrivateDevices= shows those of the host. And of the control groups only its own,
+ * where runtimes that size themselves look for their limits. */
 static int add_system_moves(int service_fd, Moves *moves, Error *e)
 {
-        MountOption options[] = { { "source", "devpts" }, { "mode", "0620" }, { "ptmxmode", "0666" }, { "max", "64" }, { 0 } };
+        MountOption options[] = { { "source", "devpts" }, { "mode", "0620" }, { "ptmxmode", "0666" },
+                { "max", "64" }, { 0 } };
         int fd, r;
 
         r = mount_new("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, &fd, e);
         if (r < 0)
                 return r;
         moves_add(moves, fd, "/dev/pts");
-        r = mount_clone(service_fd, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &fd);
+        r = mount_clone(service_fd, "",
+                        MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &fd);
         if (r < 0)
                 return error_errno(e, r, "the job's control group cannot be shown to it");
         moves_add(moves, fd, "/sys/fs/cgroup");
         return 0;
 }
 
-int jobfs_attach(JobFs *fs, int proc_fd, int service_fd, uid_t uid, gid_t gid, JobFsOpen open_source, void *userdata,
-                Error *e)
+int jobfs_attach(JobFs *fs, int proc_fd, int service_fd, uid_t uid, gid_t gid, JobFsOpen open_source,
+                void *userdata, Error *e)
 {
         const Plan *plan = fs->plan;
         Moves moves = { 0 };
@@ -381,7 +396,8 @@ static int add_place_fact(Outcome *o, int proc_fd, const char *target, int wante
                 return -ENOMEM;
         same = fstatat(proc_fd, path, &theirs, AT_SYMLINK_NOFOLLOW) >= 0 && fstat(wanted_fd, &ours) >= 0 &&
                theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
-        return outcome_add_fact(o, name, same, "the job's layer", same ? "the job's layer" : "something else");
+        return outcome_add_fact(
+                        o, name, same, "the job's layer", same ? "the job's layer" : "something else");
 }
 
 int jobfs_facts(const JobFs *fs, int proc_fd, Outcome *o)
@@ -392,7 +408,8 @@ int jobfs_facts(const JobFs *fs, int proc_fd, Outcome *o)
                 _cleanup_close_ int fd = -EBADF;
 
                 /* What the workspace itself covers is not to be seen. */
-                if ((kind == SCRATCH_OTHER && !fs->has_other) || streq(scratch_target(fs, kind), fs->plan->cwd))
+                if ((kind == SCRATCH_OTHER && !fs->has_other) ||
+                                streq(scratch_target(fs, kind), fs->plan->cwd))
                         continue;
                 fd = openat(fs->layer_fd, scratch_name(kind), O_PATH | O_DIRECTORY | O_CLOEXEC);
                 r = add_place_fact(o, proc_fd, scratch_target(fs, kind), fd);
@@ -402,14 +419,16 @@ int jobfs_facts(const JobFs *fs, int proc_fd, Outcome *o)
 
 static int walk_all(JobFs *fs, TreeWalk *walk, Error *e)
 {
-        int r = tree_compare(walk, fs->workspace.upper_fd, fs->workspace.lower_fd, fs->workspace.merged_fd, fs->plan->cwd, e);
+        int r = tree_compare(walk, fs->workspace.upper_fd, fs->workspace.lower_fd, fs->workspace.merged_fd,
+                        fs->plan->cwd, e);
 
         for (ScratchKind kind = 0; r == 0 && kind < _SCRATCH_MAX; kind++) {
                 _cleanup_close_ int fd = -EBADF;
 
                 if (kind == SCRATCH_OTHER && !fs->has_other)
                         continue;
-                fd = openat(fs->layer_fd, scratch_name(kind), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                fd = openat(fs->layer_fd, scratch_name(kind),
+                                O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 if (fd < 0)
                         return error_errno(e, -errno, "%s", scratch_target(fs, kind));
                 r = tree_scratch(walk, fd, scratch_target(fs, kind), fs->made, e);

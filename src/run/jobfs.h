@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* All file systems of one run, put together from sys/: the root's skeleton, the layer, the workspace, the scratch
- * directories; and afterwards what the job did to them. */
+/* All file systems of one run, put together from sys/: the root's skeleton, the layer, the workspace, the
+ * scratch directories; and afterwards what the job did to them. */
 
 #include "core/outcome.h"
 #include "core/plan.h"
@@ -10,9 +10,10 @@
 typedef struct JobFs JobFs;
 
 /* Looks at the workspace and makes the skeleton of the root. On the host's side nothing is mounted yet.
- * image_dir: where the images of large layers are made; borrowed. -ENOTDIR, -ENOENT and -EACCES are the working
- * directory's, which is the job's fault; any other is not. */
-int jobfs_new(const Plan *plan, int root_fd, const char *image_dir, const char *hostname, JobFs **ret, Error *e);
+ * image_dir: where the images of large layers are made; borrowed. -ENOTDIR, -ENOENT and -EACCES are the
+ * working directory's, which is the job's fault; any other is not. */
+int jobfs_new(const Plan *plan, int root_fd, const char *image_dir, const char *hostname, JobFs **ret,
+                Error *e);
 JobFs *jobfs_free(JobFs *fs);
 DEFINE_CLEANUP(JobFs *, jobfs_free)
 
@@ -26,8 +27,8 @@ typedef int (*JobFsOpen)(void *userdata, const char *path, int *ret_fd, Error *e
 int jobfs_make_layer(JobFs *fs, Error *e);
 
 /* Puts everything into the held stage's root. service_fd: its control group. */
-int jobfs_attach(JobFs *fs, int proc_fd, int service_fd, uid_t uid, gid_t gid, JobFsOpen open_source, void *userdata,
-                Error *e);
+int jobfs_attach(JobFs *fs, int proc_fd, int service_fd, uid_t uid, gid_t gid, JobFsOpen open_source,
+                void *userdata, Error *e);
 
 /* Checks from outside that each of them is where the job will find it; appends facts. */
 int jobfs_facts(const JobFs *fs, int proc_fd, Outcome *o);

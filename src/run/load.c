@@ -47,8 +47,8 @@ static int find_main(const char *name, char ***paths, Error *e)
                 if (access(path, F_OK) >= 0)
                         return strv_extend(paths, path);
         }
-        return error_set(e, -ENOENT, "there is no policy \"%s\" (%s.json in %s, %s or %s)", name, name, policy_dirs[0],
-                        policy_dirs[1], policy_dirs[2]);
+        return error_set(e, -ENOENT, "there is no policy \"%s\" (%s.json in %s, %s or %s)", name, name,
+                        policy_dirs[0], policy_dirs[1], policy_dirs[2]);
 }
 
 static const char *base_name(const char *path)
@@ -120,7 +120,9 @@ int load_policy(const char *name, Policy **ret, Error *e)
         int r;
 
         if (!policy_name_is_valid(name))
-                return error_set(e, -EINVAL, "\"%s\" is not a policy's name (letters, digits, \"-\", \"_\"; never a path)", name);
+                return error_set(e, -EINVAL,
+                                "\"%s\" is not a policy's name (letters, digits, \"-\", \"_\"; never a path)",
+                                name);
         r = find_main(name, &files.paths, e);
         if (r == 0)
                 r = find_drop_ins(name, &files.paths);

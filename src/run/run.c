@@ -28,7 +28,8 @@ int run_timer(Run *run, RunTimer timer, uint64_t usec, sd_event_time_handler_t h
 {
         run_timer_off(run, timer);
         /* From now, not from when the event loop last woke up: a deadline must not come early. */
-        return sd_event_add_time(run->event, &run->timers[timer], CLOCK_MONOTONIC, now_monotonic() + usec, 1000, handler, run);
+        return sd_event_add_time(run->event, &run->timers[timer], CLOCK_MONOTONIC, now_monotonic() + usec,
+                        1000, handler, run);
 }
 
 void run_timer_off(Run *run, RunTimer timer)
@@ -147,7 +148,8 @@ int on_life(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t
         return 0;
 }
 
-static int on_gate(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata)
+static int on_gate(
+                _unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata)
 {
         Run *run = userdata;
         struct GateMessage message;
@@ -184,16 +186,30 @@ static const struct {
         int status;
         const char *name;
 } step_statuses[] = {
-        { 200, "CHDIR" },    { 203, "EXEC" },       { 205, "LIMITS" },   { 208, "STDIN" },      { 209, "STDOUT" },
-        { 210, "CHROOT" },   { 213, "SECUREBITS" }, { 216, "GROUP" },    { 217, "USER" },       { 218, "CAPABILITIES" },
-        { 219, "CGROUP" },   { 225, "NETWORK" },    { 226, "NAMESPACE" }, { 227, "NO_NEW_PRIVILEGES" },
-        { 228, "SECCOMP" },  { 232, "ADDRESS_FAMILIES" }, { 233, "RUNTIME_DIRECTORY" }, { 237, "KEYRING" },
+        { 200, "CHDIR" },
+        { 203, "EXEC" },
+        { 205, "LIMITS" },
+        { 208, "STDIN" },
+        { 209, "STDOUT" },
+        { 210, "CHROOT" },
+        { 213, "SECUREBITS" },
+        { 216, "GROUP" },
+        { 217, "USER" },
+        { 218, "CAPABILITIES" },
+        { 219, "CGROUP" },
+        { 225, "NETWORK" },
+        { 226, "NAMESPACE" },
+        { 227, "NO_NEW_PRIVILEGES" },
+        { 228, "SECCOMP" },
+        { 232, "ADDRESS_FAMILIES" },
+        { 233, "RUNTIME_DIRECTORY" },
+        { 237, "KEYRING" },
 };
 
 static int on_look_again(sd_event_source *source, uint64_t usec, void *userdata);
 
-/* A step that failed counts as success like every other end of the main process, so the start job says "done" all
- * the same; only the status tells. */
+/* A step that failed counts as success like every other end of the main process, so the start job says "done"
+ * all the same; only the status tells. */
 static void on_start_status(void *userdata, int r, const ServiceStatus *status)
 {
         Run *run = userdata;
@@ -210,11 +226,14 @@ static void on_start_status(void *userdata, int r, const ServiceStatus *status)
                 if (status->code == CLD_EXITED && status->status == step_statuses[i].status)
                         step = step_statuses[i].name;
         if (step)
-                error_set(&e, -EIO, "systemd could not set up the sandbox: step %s failed (status %d)", step, status->status);
-        else
-                error_set(&e, -EIO, "the unit ended before its command could be started (result \"%s\", status %d)", status->result,
+                error_set(&e, -EIO, "systemd could not set up the sandbox: step %s failed (status %d)", step,
                                 status->status);
-        (void) run_host_error(run, step ? "sandbox_failed" : "start_failed", "journalctl -b -u 'qscope-*' says more", &e);
+        else
+                error_set(&e, -EIO,
+                                "the unit ended before its command could be started (result \"%s\", status %d)",
+                                status->result, status->status);
+        (void) run_host_error(run, step ? "sandbox_failed" : "start_failed",
+                        "journalctl -b -u 'qscope-*' says more", &e);
 }
 
 static int on_look_again(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata)
@@ -246,7 +265,8 @@ static int on_start_timeout(_unused_ sd_event_source *source, _unused_ uint64_t 
 {
         Error e = ERROR_INIT;
 
-        error_set(&e, -ETIMEDOUT, "systemd did not start the unit within %u s", (unsigned) (START_TIMEOUT / USEC_PER_SEC));
+        error_set(&e, -ETIMEDOUT, "systemd did not start the unit within %u s",
+                        (unsigned) (START_TIMEOUT / USEC_PER_SEC));
         return run_host_error(userdata, "start_timeout", "look at systemctl list-jobs", &e);
 }
 
@@ -338,7 +358,8 @@ static int check_controllers(const Plan *plan, const char **ret_code, Error *e)
                 if (plan->limits.value[limit_controllers[i].limit] == LIMIT_UNLIMITED ||
                                 (controllers & limit_controllers[i].controller))
                         continue;
-                return error_set(e, -EOPNOTSUPP, "limits.%s cannot be kept: the control group controller \"%s\" is missing",
+                return error_set(e, -EOPNOTSUPP,
+                                "limits.%s cannot be kept: the control group controller \"%s\" is missing",
                                 limit_table[limit_controllers[i].limit].key,
                                 controller_name(limit_controllers[i].controller));
         }
@@ -369,8 +390,11 @@ static int connect_host(Run *run)
         }
         r = manager_connect(run->event, &run->manager, &e);
         if (r < 0)
-                return r == -EHOSTDOWN ? fail(run, "no_systemd", "run qscope on a host that systemd booted, or in tools/bed", &e)
-                                       : fail(run, "bus_unavailable", "start it: systemctl start dbus.socket", &e);
+                return r == -EHOSTDOWN ? fail(run, "no_systemd",
+                                                         "run qscope on a host that systemd booted, or in tools/bed",
+                                                         &e)
+                                       : fail(run, "bus_unavailable", "start it: systemctl start dbus.socket",
+                                                         &e);
         run->outcome->host.systemd = strdup(manager_version(run->manager));
         if (manager_version_number(run->manager) < MANAGER_VERSION_MIN) {
                 error_set(&e, -EOPNOTSUPP, "systemd %s is too old: ExitType=cgroup and more came with %d",
@@ -378,15 +402,18 @@ static int connect_host(Run *run)
                 return fail(run, "systemd_too_old", "upgrade systemd", &e);
         }
         if (rundir_clean(run->manager, &e) < 0)
-                (void) outcome_blind_spot(run->outcome, "what an earlier run left could not be removed: %s", e.text);
+                (void) outcome_blind_spot(
+                                run->outcome, "what an earlier run left could not be removed: %s", e.text);
         e = ERROR_INIT;
         if (check_controllers(run->plan, &code, &e) < 0)
-                return fail(run, code, "boot with the unified hierarchy (systemd.unified_cgroup_hierarchy=1), or set the limit to null in the policy", &e);
+                return fail(run, code,
+                                "boot with the unified hierarchy (systemd.unified_cgroup_hierarchy=1), or set the limit to null in the policy",
+                                &e);
         return 0;
 }
 
-/* The working directory is part of what was proposed: that it is missing is the job's failure, as if chdir(2) had
- * failed in it. */
+/* The working directory is part of what was proposed: that it is missing is the job's failure, as if chdir(2)
+ * had failed in it. */
 static bool is_bad_cwd(Run *run, int r)
 {
         ExecRecord *exec = &run->outcome->exec;
@@ -411,7 +438,8 @@ static int prepare(Run *run)
         r = rundir_new(run->plan->run_id, &run->dir, &e);
         if (r < 0)
                 return fail(run, "internal", NULL, &e);
-        r = jobfs_new(run->plan, rundir_root_fd(run->dir), run->options->state_dir, run->outcome->host.hostname, &run->fs, &e);
+        r = jobfs_new(run->plan, rundir_root_fd(run->dir), run->options->state_dir,
+                        run->outcome->host.hostname, &run->fs, &e);
         if (r < 0)
                 return is_bad_cwd(run, r) ? r : fail(run, "workspace_failed", NULL, &e);
         r = open_streams(run, &e);
@@ -467,12 +495,27 @@ static void collect_streams(Run *run)
 static void clear(Run *run)
 {
         sd_event_source **sources[] = {
-                &run->gate_source, &run->life_source, &run->exit_source, &run->events_source,
-                &run->output_sources[0], &run->output_sources[1],
+                &run->gate_source,
+                &run->life_source,
+                &run->exit_source,
+                &run->events_source,
+                &run->tasks_source,
+                &run->output_sources[0],
+                &run->output_sources[1],
         };
         int *fds[] = {
-                &run->gate_fd, &run->stage_fd, &run->life_fd, &run->pidfd, &run->proc_fd, &run->slice_fd, &run->service_fd,
-                &run->events_fd, &run->stdin_fd, &run->output_fds[0], &run->output_fds[1],
+                &run->gate_fd,
+                &run->stage_fd,
+                &run->life_fd,
+                &run->pidfd,
+                &run->proc_fd,
+                &run->slice_fd,
+                &run->service_fd,
+                &run->events_fd,
+                &run->tasks_fd,
+                &run->stdin_fd,
+                &run->output_fds[0],
+                &run->output_fds[1],
         };
 
         for (size_t i = 0; i < ELEMENTSOF(sources); i++)
@@ -527,6 +570,7 @@ int run_execute(const Plan *plan, const RunOptions *options, Outcome *outcome)
                 .slice_fd = -EBADF,
                 .service_fd = -EBADF,
                 .events_fd = -EBADF,
+                .tasks_fd = -EBADF,
                 .stdin_fd = -EBADF,
                 .output_fds = { -EBADF, -EBADF },
                 .phase_start_usec = now_monotonic(),
@@ -538,7 +582,8 @@ int run_execute(const Plan *plan, const RunOptions *options, Outcome *outcome)
         raise_descriptor_limit();
         r = host_read(&outcome->host);
         if (r == 0)
-                r = outcome_blind_spot(outcome, "usage.memory_peak_bytes includes systemd's own start of the unit");
+                r = outcome_blind_spot(
+                                outcome, "usage.memory_peak_bytes includes systemd's own start of the unit");
         if (r == 0)
                 r = sd_event_new(&run.event);
         if (r >= 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The state machine of one run (one event loop, no other timers anywhere): start, hold, release, watch, settle, observe.
- * It joins the modules of sys/; it judges nothing. Every way a run can end leaves through the same door with a
- * filled outcome. */
+/* The state machine of one run (one event loop, no other timers anywhere): start, hold, release, watch,
+ * settle, observe. It joins the modules of sys/; it judges nothing. Every way a run can end leaves through
+ * the same door with a filled outcome. */
 
 #include "core/outcome.h"
 #include "core/plan.h"

@@ -33,8 +33,8 @@ static int open_runtime_dir(Error *e)
         return fd < 0 ? error_errno(e, -errno, RUNTIME_DIR) : fd;
 }
 
-/* The lock lies beside the directory: it is taken before the directory exists and outlives its removal, so that
- * nobody ever sees one without the other's protection. */
+/* The lock lies beside the directory: it is taken before the directory exists and outlives its removal, so
+ * that nobody ever sees one without the other's protection. */
 static int take_lock(int parent_fd, const char *name, int flags)
 {
         _cleanup_close_ int fd = openat(parent_fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
@@ -150,7 +150,8 @@ int rundir_new(const char *run_id, RunDir **ret, Error *e)
         return 0;
 }
 
-/* One dead run: nothing may live before its units are stopped, nothing may be mounted before it is removed. */
+/* One dead run: nothing may live before its units are stopped, nothing may be mounted before it is removed.
+ */
 static int clean_one(int parent_fd, const char *run_id, Manager *m, Error *e)
 {
         char slice[64];

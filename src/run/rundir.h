@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The directory of one run below /run/qscope, locked as long as its qscope lives, and the removal of what dead
- * ones left: found by name and lock, never by guessing. */
+/* The directory of one run below /run/qscope, locked as long as its qscope lives, and the removal of what
+ * dead ones left: found by name and lock, never by guessing. */
 
 #include "base/error.h"
 #include "sys/manager.h"
@@ -20,6 +20,6 @@ RunDir *rundir_free(RunDir *dir);
 RunDir *rundir_abandon(RunDir *dir);
 DEFINE_CLEANUP(RunDir *, rundir_free)
 
-/* Kills, stops and removes what runs whose qscope is gone left. m may be NULL: then only connects when there is
- * something to do. Returns how many there were, or a negative errno with a sentence. */
+/* Kills, stops and removes what runs whose qscope is gone left. m may be NULL: then only connects when there
+ * is something to do. Returns how many there were, or a negative errno with a sentence. */
 int rundir_clean(Manager *m, Error *e);

@@ -90,7 +90,8 @@ static char **map_command(int fd, struct GateCommand **ret, char **ret_cwd, char
 
         if (fstat(fd, &st) < 0)
                 fail(GATE_STEP_PREPARE, errno);
-        if (st.st_size < (off_t) sizeof(*command) || st.st_size > (off_t) (sizeof(*command) + GATE_STRINGS_MAX))
+        if (st.st_size < (off_t) sizeof(*command) ||
+                        st.st_size > (off_t) (sizeof(*command) + GATE_STRINGS_MAX))
                 fail(GATE_STEP_PREPARE, EBADMSG);
         command = mmap(NULL, (size_t) st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
         if (command == MAP_FAILED)
@@ -98,7 +99,8 @@ static char **map_command(int fd, struct GateCommand **ret, char **ret_cwd, char
         if (command->magic != GATE_MAGIC || st.st_size != (off_t) (sizeof(*command) + command->strings_size))
                 fail(GATE_STEP_PREPARE, EBADMSG);
         n = (size_t) command->argc + command->envc + 2;
-        vector = mmap(NULL, (n + 2) * sizeof(char *), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        vector = mmap(NULL, (n + 2) * sizeof(char *), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                        0);
         if (vector == MAP_FAILED)
                 fail(GATE_STEP_PREPARE, errno);
         p = (char *) (command + 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* One output stream of a job: a pipe, read as fast as it comes, counted and hashed whole, kept head and tail. Its
- * memory does not depend on how much the job prints. */
+/* One output stream of a job: a pipe, read as fast as it comes, counted and hashed whole, kept head and tail.
+ * Its memory does not depend on how much the job prints. */
 
 #include <sys/types.h>
 

@@ -37,7 +37,8 @@ int cgroup_open_job(pid_t pid, const char *slice, const char *service, int *ret_
         wanted_length = strlen(wanted);
         if (length < wanted_length || !streq(group + length - wanted_length, wanted))
                 return -ESTALE;
-        /* The group's own path is used, not a guess where the manager puts slices; ".." cannot occur in one. */
+        /* The group's own path is used, not a guess where the manager puts slices; ".." cannot occur in one.
+         */
         group[length - strlen(service) - 1] = '\0';
         (void) snprintf(wanted, sizeof(wanted), MOUNT "%s", group);
         slice_fd = open(wanted, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -56,13 +57,14 @@ static uint64_t find_value(const char *text, const char *key)
 {
         size_t length = strlen(key);
 
-        for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        for (const char *line = text; line && *line;
+                        line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
                 if (strncmp(line, key, length) == 0 && line[length] == ' ') {
                         char digits[32];
                         uint64_t value;
 
-                        (void) snprintf(digits, sizeof(digits), "%.*s", (int) strspn(line + length + 1, "0123456789"),
-                                        line + length + 1);
+                        (void) snprintf(digits, sizeof(digits), "%.*s",
+                                        (int) strspn(line + length + 1, "0123456789"), line + length + 1);
                         return parse_u64(digits, &value) < 0 ? UNKNOWN : value;
                 }
         }
@@ -140,13 +142,12 @@ static uint64_t larger_known(uint64_t a, uint64_t b)
         return MAX(a, b);
 }
 
-void cgroup_read_events(int slice_fd, int service_fd, LimitEvents *events)
+void cgroup_read_events(int slice_fd, LimitEvents *events)
 {
         events->oom_kill = cgroup_value(slice_fd, "memory.events", "oom_kill");
         events->memory_max = cgroup_value(slice_fd, "memory.events", "max");
         events->swap_max = cgroup_value(slice_fd, "memory.swap.events", "max");
-        events->pids_max = larger_known(cgroup_value(slice_fd, "pids.events", "max"),
-                        cgroup_value(service_fd, "pids.events", "max"));
+        events->pids_max = larger_known(events->pids_max, cgroup_value(slice_fd, "pids.events", "max"));
 }
 
 int cgroup_is_populated(int fd)

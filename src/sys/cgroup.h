@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Control groups, version 2 (Documentation/admin-guide/cgroup-v2.rst). Which controllers the host has comes from
- * libcgroup; a job's own group is only ever reached through the descriptor of its directory, since a path may
- * be somebody else's a moment later. */
+/* Control groups, version 2 (Documentation/admin-guide/cgroup-v2.rst). Which controllers the host has comes
+ * from libcgroup; a job's own group is only ever reached through the descriptor of its directory, since a
+ * path may be somebody else's a moment later. */
 
 #include <sys/types.h>
 
@@ -24,17 +24,19 @@ const char *controller_name(Controller one);
 
 /* Reads the group of a process ("0::/a/b" of /proc/PID/cgroup) and checks that it is .../slice/service. Opens
  * both. -ESTALE when the process is somewhere else. */
-int cgroup_open_job(pid_t pid, const char *slice, const char *service, int *ret_slice_fd, int *ret_service_fd);
+int cgroup_open_job(
+                pid_t pid, const char *slice, const char *service, int *ret_slice_fd, int *ret_service_fd);
 
-/* One number of a group's file; UNKNOWN for "max" and for a file that is not there. With key: of "key value". */
+/* One number of a group's file; UNKNOWN for "max" and for a file that is not there. With key: of "key value".
+ */
 uint64_t cgroup_value(int fd, const char *file, const char *key);
 
 /* The group's counters into usage (cpu, memory, pids, io, pressure). What is not there stays UNKNOWN. */
 void cgroup_read_usage(int slice_fd, Usage *usage);
 
-/* The counters of limits that fired. pids.events counts in the group that was forking, which is the service's
- * in older kernels and the one whose limit it was in newer ones; so the larger of both. */
-void cgroup_read_events(int slice_fd, int service_fd, LimitEvents *events);
+/* The counters of limits that fired. pids_max: only if it is larger than what is there already, since older
+ * kernels count it in the group that forks. */
+void cgroup_read_events(int slice_fd, LimitEvents *events);
 
 /* 1: some process is in it or below, 0: none, or a negative errno. */
 int cgroup_is_populated(int fd);

@@ -33,7 +33,8 @@ int cgroup_host(unsigned *ret_controllers, Error *e)
         int r;
 
         if (statfs("/sys/fs/cgroup", &fs) < 0)
-                return error_errno(e, -EOPNOTSUPP, "/sys/fs/cgroup cannot be looked at (%s)", strerror(errno));
+                return error_errno(
+                                e, -EOPNOTSUPP, "/sys/fs/cgroup cannot be looked at (%s)", strerror(errno));
         if (fs.f_type != CGROUP2_SUPER_MAGIC)
                 return error_set(e, -EOPNOTSUPP,
                                 "/sys/fs/cgroup is not the unified hierarchy (this host uses cgroup v1)");

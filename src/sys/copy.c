@@ -77,7 +77,8 @@ static int set_times(int dir_fd, const char *name, const struct stat *st)
 
 static int copy_regular(int src_dir, int dst_dir, const char *name, const struct stat *st)
 {
-        _cleanup_close_ int src = openat(src_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), dst = -EBADF;
+        _cleanup_close_ int src = openat(src_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC),
+                            dst = -EBADF;
         struct stat opened;
         int r;
 
@@ -112,7 +113,8 @@ static int copy_directory(int src_dir, int dst_dir, const CopyOwner *owner, unsi
 static int copy_subdirectory(int src_dir, int dst_dir, const char *name, const struct stat *st,
                 const CopyOwner *owner, unsigned depth, Error *e)
 {
-        _cleanup_close_ int src = openat(src_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), dst = -EBADF;
+        _cleanup_close_ int src = openat(src_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+                            dst = -EBADF;
         int r;
 
         if (src < 0 || mkdirat(dst_dir, name, 0700) < 0)
@@ -128,7 +130,8 @@ static int copy_subdirectory(int src_dir, int dst_dir, const char *name, const s
         return r;
 }
 
-static int copy_entry(int src_dir, int dst_dir, const char *name, const CopyOwner *owner, unsigned depth, Error *e)
+static int copy_entry(
+                int src_dir, int dst_dir, const char *name, const CopyOwner *owner, unsigned depth, Error *e)
 {
         struct stat st;
         int r = 0;

@@ -55,8 +55,8 @@ static int open_regular(const char *path, Error *e)
         if (S_ISDIR(st.st_mode))
                 return error_set(e, -EISDIR, "%s: is a directory, a file is wanted", path);
         if (!S_ISREG(st.st_mode))
-                return error_set(e, -EINVAL, "%s: is not a regular file (for a pipe, pass \"-\" and redirect it)",
-                                path);
+                return error_set(e, -EINVAL,
+                                "%s: is not a regular file (for a pipe, pass \"-\" and redirect it)", path);
         return TAKE_FD(fd);
 }
 
@@ -132,7 +132,8 @@ int file_write_at(int dir_fd, const char *path, const char *text)
 
 int file_create_at(int dir_fd, const char *path, const void *data, size_t size, unsigned mode)
 {
-        _cleanup_close_ int fd = openat(dir_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+        _cleanup_close_ int fd =
+                        openat(dir_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
         int r;
 
         if (fd < 0)

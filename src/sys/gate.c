@@ -107,7 +107,8 @@ static uint64_t strings_size(char *const *list)
         return size;
 }
 
-int gate_command(const char *cwd, const char *path, char *const *argv, char *const *env, unsigned mask, int *ret_fd)
+int gate_command(const char *cwd, const char *path, char *const *argv, char *const *env, unsigned mask,
+                int *ret_fd)
 {
         uint64_t size = strlen(cwd) + strlen(path) + 2 + strings_size(argv) + strings_size(env);
         struct GateCommand command = {

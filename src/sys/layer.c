@@ -16,13 +16,17 @@
 
 #define LOOP_TRIES 64
 /* What ext4 itself needs besides the job's bytes: 256 bytes an inode, bitmaps, descriptors, the root. */
-#define EXT4_OVERHEAD(bytes, inodes) (MIB(2) + (inodes) * 256 + (bytes) / 64)
+#define EXT4_OVERHEAD(bytes, inodes) (MIB(2) + (inodes) *256 + (bytes) / 64)
 
 static int open_tmpfs(uint64_t bytes, uint64_t inodes, int *ret_fd, Error *e)
 {
         char size[32], count[32];
         MountOption options[] = {
-                { "source", "qscope-layer" }, { "size", size }, { "nr_inodes", count }, { "mode", "0755" }, { 0 },
+                { "source", "qscope-layer" },
+                { "size", size },
+                { "nr_inodes", count },
+                { "mode", "0755" },
+                { 0 },
         };
 
         (void) snprintf(size, sizeof(size), "%" PRIu64, bytes);
@@ -35,8 +39,23 @@ static int make_ext4(int fd, uint64_t inodes, Error *e)
 {
         char path[64], count[32];
         const char *argv[] = {
-                "mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-b", "4096", "-N", count, "-O", "^has_journal,^resize_inode",
-                "-E", "lazy_itable_init=1,nodiscard,root_owner=0:0", path, NULL,
+                "mke2fs",
+                "-q",
+                "-F",
+                "-t",
+                "ext4",
+                "-m",
+                "0",
+                "-b",
+                "4096",
+                "-N",
+                count,
+                "-O",
+                "^has_journal,^resize_inode",
+                "-E",
+                "lazy_itable_init=1,nodiscard,root_owner=0:0",
+                path,
+                NULL,
         };
         int status;
         pid_t pid;
@@ -60,8 +79,9 @@ static int make_ext4(int fd, uint64_t inodes, Error *e)
                         return error_errno(e, -errno, "mke2fs cannot be waited for");
         }
         if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-                return error_set(e, -ENOENT, "mke2fs is not installed (package e2fsprogs): it makes the file "
-                                             "system for disk budgets too large for memory");
+                return error_set(e, -ENOENT,
+                                "mke2fs is not installed (package e2fsprogs): it makes the file "
+                                "system for disk budgets too large for memory");
         if (status != 0)
                 return error_set(e, -EIO, "mke2fs failed (status %d)", status);
         return 0;
@@ -123,11 +143,13 @@ static int open_image(const char *dir, uint64_t bytes, uint64_t inodes, int *ret
         if (r == 0)
                 r = attach_loop(image, path, &loop, e);
         if (r == 0)
-                r = mount_new("ext4", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME, ret_fd, e);
+                r = mount_new("ext4", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME,
+                                ret_fd, e);
         return r;
 }
 
-int layer_open(const char *image_dir, uint64_t bytes, uint64_t inodes, const char *target, int *ret_fd, Error *e)
+int layer_open(const char *image_dir, uint64_t bytes, uint64_t inodes, const char *target, int *ret_fd,
+                Error *e)
 {
         _cleanup_close_ int fd = -EBADF;
         int r;

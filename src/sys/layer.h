@@ -9,7 +9,8 @@
 #include "core/outcome.h"
 
 /* image_dir: where the image file is made (on disk); NULL: a tmpfs. Attached at target. */
-int layer_open(const char *image_dir, uint64_t bytes, uint64_t inodes, const char *target, int *ret_fd, Error *e);
+int layer_open(const char *image_dir, uint64_t bytes, uint64_t inodes, const char *target, int *ret_fd,
+                Error *e);
 
 /* What is used of it and whether it was full: a request for one more block or file would have failed. */
 int layer_read(int fd, Usage *usage, LimitEvents *events);

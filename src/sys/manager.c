@@ -114,7 +114,9 @@ static int on_job_removed(sd_bus_message *message, void *userdata, _unused_ sd_b
         if (streq(result, "done"))
                 pending_job_finish(job, 0, &e);
         else
-                pending_job_finish(job, error_set(&e, -EIO, "systemd's job for %s ended with \"%s\"", unit, result), &e);
+                pending_job_finish(job,
+                                error_set(&e, -EIO, "systemd's job for %s ended with \"%s\"", unit, result),
+                                &e);
         return 0;
 }
 
@@ -127,10 +129,12 @@ static int subscribe(Manager *m, Error *e)
                         on_job_removed, NULL, m);
         if (r < 0)
                 return error_errno(e, r, "systemd's signals cannot be matched");
-        r = sd_bus_call_method_async(m->bus, NULL, DESTINATION, OBJECT, INTERFACE, "Subscribe", NULL, NULL, NULL);
+        r = sd_bus_call_method_async(
+                        m->bus, NULL, DESTINATION, OBJECT, INTERFACE, "Subscribe", NULL, NULL, NULL);
         if (r < 0)
                 return error_errno(e, r, "systemd's signals cannot be subscribed to");
-        r = sd_bus_get_property_string(m->bus, DESTINATION, OBJECT, INTERFACE, "Version", &error, &m->version);
+        r = sd_bus_get_property_string(
+                        m->bus, DESTINATION, OBJECT, INTERFACE, "Version", &error, &m->version);
         if (r < 0)
                 return error_set(e, -ENOTCONN, "systemd does not answer on the system bus: %s",
                                 error.message ? error.message : strerror(-r));
@@ -146,7 +150,8 @@ int manager_connect(sd_event *event, Manager **ret, Error *e)
                 return -ENOMEM;
         /* sd_booted(3): the manager made this directory. */
         if (access("/run/systemd/system/", F_OK) < 0)
-                return error_set(e, -EHOSTDOWN, "this host was not booted with systemd (no /run/systemd/system)");
+                return error_set(e, -EHOSTDOWN,
+                                "this host was not booted with systemd (no /run/systemd/system)");
         r = sd_bus_open_system(&m->bus);
         if (r < 0)
                 return error_errno(e, -ENOTCONN, "the D-Bus system bus cannot be reached");
@@ -190,8 +195,10 @@ static int on_job_reply(sd_bus_message *reply, void *userdata, _unused_ sd_bus_e
         if (error) {
                 r = -sd_bus_message_get_errno(reply);
                 r = sd_bus_error_has_name(error, "org.freedesktop.systemd1.NoSuchUnit") ? -ENOENT : r;
-                pending_job_finish(job, error_set(&e, r < 0 ? r : -EIO, "systemd refused %s: %s (%s)", job->unit,
-                                error->message, error->name), &e);
+                pending_job_finish(job,
+                                error_set(&e, r < 0 ? r : -EIO, "systemd refused %s: %s (%s)", job->unit,
+                                                error->message, error->name),
+                                &e);
                 return 0;
         }
         r = sd_bus_message_read(reply, "o", &path);
@@ -200,7 +207,8 @@ static int on_job_reply(sd_bus_message *reply, void *userdata, _unused_ sd_bus_e
                 r = job->path ? 0 : -ENOMEM;
         }
         if (r < 0)
-                pending_job_finish(job, error_errno(&e, r, "systemd's answer for %s cannot be read", job->unit), &e);
+                pending_job_finish(job,
+                                error_errno(&e, r, "systemd's answer for %s cannot be read", job->unit), &e);
         return 0;
 }
 
@@ -222,7 +230,8 @@ static int build_start(Manager *m, const UnitRequest *request, sd_bus_message **
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *call = NULL;
         int r;
 
-        r = sd_bus_message_new_method_call(m->bus, &call, DESTINATION, OBJECT, INTERFACE, "StartTransientUnit");
+        r = sd_bus_message_new_method_call(
+                        m->bus, &call, DESTINATION, OBJECT, INTERFACE, "StartTransientUnit");
         if (r >= 0)
                 r = sd_bus_message_append(call, "ss", request->service, "fail");
         if (r >= 0)
@@ -270,8 +279,8 @@ int manager_stop(Manager *m, const char *unit, ManagerHandler handler, void *use
 
         if (!job)
                 return error_errno(e, -ENOMEM, "%s cannot be stopped", unit);
-        r = sd_bus_call_method_async(m->bus, &job->slot, DESTINATION, OBJECT, INTERFACE, "StopUnit", on_job_reply,
-                        job, "ss", unit, "replace");
+        r = sd_bus_call_method_async(m->bus, &job->slot, DESTINATION, OBJECT, INTERFACE, "StopUnit",
+                        on_job_reply, job, "ss", unit, "replace");
         if (r < 0) {
                 pending_job_clear(job);
                 return error_errno(e, r, "%s cannot be stopped", unit);
@@ -398,8 +407,8 @@ int manager_status(Manager *m, const char *service, StatusHandler handler, void 
         sd_bus_slot_unref(m->status.slot);
         m->status = (PendingStatus){ .handler = handler, .userdata = userdata };
         /* The empty interface name means the properties of all interfaces: the unit's and the service's. */
-        return sd_bus_call_method_async(m->bus, &m->status.slot, DESTINATION, path, "org.freedesktop.DBus.Properties",
-                        "GetAll", on_status_reply, m, "s", "");
+        return sd_bus_call_method_async(m->bus, &m->status.slot, DESTINATION, path,
+                        "org.freedesktop.DBus.Properties", "GetAll", on_status_reply, m, "s", "");
 }
 
 int manager_list(Manager *m, const char *pattern, char ***ret_names, Error *e)
@@ -410,8 +419,8 @@ int manager_list(Manager *m, const char *pattern, char ***ret_names, Error *e)
         const char *name;
         int r;
 
-        r = sd_bus_call_method(m->bus, DESTINATION, OBJECT, INTERFACE, "ListUnitsByPatterns", &error, &reply, "asas", 0,
-                        1, pattern);
+        r = sd_bus_call_method(m->bus, DESTINATION, OBJECT, INTERFACE, "ListUnitsByPatterns", &error, &reply,
+                        "asas", 0, 1, pattern);
         if (r < 0)
                 return error_set(e, r, "systemd's units cannot be listed: %s", error.message);
         r = sd_bus_message_enter_container(reply, 'a', "(ssssssouso)");

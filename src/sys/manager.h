@@ -2,8 +2,8 @@
 #pragma once
 
 /* The service manager, over D-Bus (org.freedesktop.systemd1(5)). The only place that knows sd-bus. It is told
- * properties and names; it never sees a job or a policy. Calls made while a job runs are asynchronous, so that
- * a slow manager never stops the reading of a job's output. */
+ * properties and names; it never sees a job or a policy. Calls made while a job runs are asynchronous, so
+ * that a slow manager never stops the reading of a job's output. */
 
 #include <systemd/sd-event.h>
 
@@ -41,10 +41,10 @@ typedef void (*ManagerHandler)(void *userdata, int r, const Error *e);
 int manager_start(Manager *m, const UnitRequest *request, ManagerHandler handler, void *userdata, Error *e);
 
 typedef struct ServiceStatus {
-        int code;   /* CLD_EXITED, CLD_KILLED, CLD_DUMPED; 0: the main process has not ended yet */
-        int status; /* exit status or signal number */
-        char result[32];        /* "success", "timeout", "oom-kill", "exit-code" … */
-        char active_state[32];  /* "active", "failed" … */
+        int code;              /* CLD_EXITED, CLD_KILLED, CLD_DUMPED; 0: the main process has not ended yet */
+        int status;            /* exit status or signal number */
+        char result[32];       /* "success", "timeout", "oom-kill", "exit-code" … */
+        char active_state[32]; /* "active", "failed" … */
         char invocation_id[33]; /* hex, "" unknown */
 } ServiceStatus;
 

@@ -31,8 +31,8 @@ static int append_u32(sd_bus_message *m, const char *name, const PropertyValue *
 static int append_rlimit(sd_bus_message *m, const char *name, const PropertyValue *v)
 {
         char soft[64];
-        /* At the hard limit of RLIMIT_CPU the kernel sends SIGKILL; the soft one comes first, with SIGXCPU, which
-         * tells the cause (setrlimit(2)). */
+        /* At the hard limit of RLIMIT_CPU the kernel sends SIGKILL; the soft one comes first, with SIGXCPU,
+         * which tells the cause (setrlimit(2)). */
         uint64_t hard = streq(name, "LimitCPU") && v->number < UINT64_MAX - 1 ? v->number + 1 : v->number;
         int r = sd_bus_message_append(m, "(sv)", name, "t", hard);
 

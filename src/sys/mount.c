@@ -55,7 +55,8 @@ int mount_clone(int dir_fd, const char *path, unsigned attributes, int *ret_fd)
         _cleanup_close_ int fd = -EBADF;
         struct mount_attr attr = { .attr_set = attributes };
 
-        fd = open_tree(dir_fd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
+        fd = open_tree(dir_fd, path,
+                        OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
         if (fd < 0)
                 return -errno;
         if (attributes != 0 && mount_setattr(fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
@@ -76,7 +77,8 @@ static void write_map(char *text, size_t size, uint32_t a, uint32_t b)
         n += snprintf(text + n, size - (size_t) n, "%u %u 1\n", low, high);
         if (high > low) {
                 if (high - low > 1)
-                        n += snprintf(text + n, size - (size_t) n, "%u %u %u\n", low + 1, low + 1, high - low - 1);
+                        n += snprintf(text + n, size - (size_t) n, "%u %u %u\n", low + 1, low + 1,
+                                        high - low - 1);
                 n += snprintf(text + n, size - (size_t) n, "%u %u 1\n", high, low);
         }
         (void) snprintf(text + n, size - (size_t) n, "%u %u %u\n", high + 1, high + 1, UINT32_MAX - high - 1);
@@ -168,8 +170,10 @@ static void move_in_child(int namespace_fd, int root_fd, const MountMove *moves,
                 return;
         }
         for (size_t i = 0; i < n; i++) {
-                int r = moves[i].fd >= 0 ? mount_attach(moves[i].fd, moves[i].target)
-                                         : (umount2(moves[i].target, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno : 0);
+                int r = moves[i].fd >= 0
+                                        ? mount_attach(moves[i].fd, moves[i].target)
+                                        : (umount2(moves[i].target, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno
+                                                                                                      : 0);
 
                 if (r < 0) {
                         *result = (MoveResult){ i, -r };

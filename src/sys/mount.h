@@ -22,8 +22,8 @@ int mount_new(const char *type, const MountOption *options, unsigned attributes,
 /* A detached copy of the mount at dir_fd/path ("" for dir_fd itself), without what is mounted below. */
 int mount_clone(int dir_fd, const char *path, unsigned attributes, int *ret_fd);
 
-/* Maps owners on a detached mount: what the file system says of (from_uid, from_gid) is seen as (to_uid, to_gid),
- * and the other way round; everybody else stays. -EINVAL: this file system cannot. */
+/* Maps owners on a detached mount: what the file system says of (from_uid, from_gid) is seen as (to_uid,
+ * to_gid), and the other way round; everybody else stays. -EINVAL: this file system cannot. */
 int mount_map_owner(int mount_fd, uid_t from_uid, gid_t from_gid, uid_t to_uid, gid_t to_gid);
 
 /* Attaches a detached mount at a directory of this namespace. */

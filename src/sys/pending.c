@@ -44,7 +44,8 @@ static int split(const char *path, PendingFile *file)
         file->name = strdup(basename(b));
         if (!file->directory || !file->name)
                 return -ENOMEM;
-        if (*path == '\0' || path[strlen(path) - 1] == '/' || streq(file->name, ".") || streq(file->name, ".."))
+        if (*path == '\0' || path[strlen(path) - 1] == '/' || streq(file->name, ".") ||
+                        streq(file->name, ".."))
                 return -EISDIR;
         return 0;
 }
@@ -59,7 +60,8 @@ static int open_temporary(PendingFile *file)
         file->temporary = text_printf(".%.200s.%ld.partial", file->name, (long) getpid());
         if (!file->temporary)
                 return -ENOMEM;
-        file->fd = openat(file->dir_fd, file->temporary, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, 0644);
+        file->fd = openat(file->dir_fd, file->temporary, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC,
+                        0644);
         if (file->fd < 0) {
                 int r = -errno;
 
@@ -86,8 +88,8 @@ int pending_file_open(const char *path, PendingFile **ret, Error *e)
                 return error_errno(e, -errno, "%s: its directory %s cannot be opened", path, file->directory);
         if (fstatat(file->dir_fd, file->name, &st, AT_SYMLINK_NOFOLLOW) >= 0 && !S_ISREG(st.st_mode) &&
                         !S_ISLNK(st.st_mode))
-                return error_set(e, -EEXIST, "%s: exists and is not a regular file; give another name, or \"-\"",
-                                path);
+                return error_set(e, -EEXIST,
+                                "%s: exists and is not a regular file; give another name, or \"-\"", path);
         r = open_temporary(file);
         if (r < 0)
                 return error_errno(e, r, "%s: no file can be made in %s", path, file->directory);
@@ -181,7 +183,8 @@ static int name_numbered(PendingFile *file, char **ret_name)
         return -EEXIST;
 }
 
-int pending_file_commit(PendingFile *file, const void *data, size_t size, bool keep, char **ret_path, Error *e)
+int pending_file_commit(
+                PendingFile *file, const void *data, size_t size, bool keep, char **ret_path, Error *e)
 {
         _cleanup_free_ char *name = NULL;
         int r = write_all(file->fd, data, size);
@@ -193,6 +196,7 @@ int pending_file_commit(PendingFile *file, const void *data, size_t size, bool k
         if (r < 0)
                 return error_errno(e, r, "%s/%s: cannot be written", file->directory, file->name);
         (void) fsync(file->dir_fd);
-        *ret_path = streq(file->directory, ".") ? TAKE_PTR(name) : text_printf("%s/%s", file->directory, name);
+        *ret_path = streq(file->directory, ".") ? TAKE_PTR(name)
+                                                : text_printf("%s/%s", file->directory, name);
         return *ret_path ? 0 : -ENOMEM;
 }

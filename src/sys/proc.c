@@ -97,7 +97,11 @@ static int add_namespace_facts(int proc_fd, bool network, Outcome *o)
 {
         static const char *const names[] = { "mnt", "user", "ipc", "uts", "net" };
         static const char *const facts[] = {
-                "namespace.mnt", "namespace.user", "namespace.ipc", "namespace.uts", "namespace.net",
+                "namespace.mnt",
+                "namespace.user",
+                "namespace.ipc",
+                "namespace.uts",
+                "namespace.net",
         };
 
         for (size_t i = 0; i < ELEMENTSOF(names); i++) {

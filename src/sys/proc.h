@@ -12,9 +12,10 @@ int proc_open(pid_t pid, int *ret_pidfd);
 /* Opens /proc/PID, so that files below it are those of one process. */
 int proc_open_dir(pid_t pid, int *ret_fd);
 
-/* Compares the held stage with what the isolated posture must give: every namespace but the pid and cgroup ones
- * differs from qscope's own, no capability, no new privileges, a filter, not root, another root directory.
- * network: its network namespace must differ. Appends a fact for each. 0 or -ENOMEM or what /proc said. */
+/* Compares the held stage with what the isolated posture must give: every namespace but the pid and cgroup
+ * ones differs from qscope's own, no capability, no new privileges, a filter, not root, another root
+ * directory. network: its network namespace must differ. Appends a fact for each. 0 or -ENOMEM or what /proc
+ * said. */
 int proc_isolation_facts(int proc_fd, bool network, uid_t uid, Outcome *outcome);
 
 /* Describes a frozen process. release_usec: CLOCK_BOOTTIME at the release, to count its start from. */

@@ -10,19 +10,55 @@
 #define ETC_FILE_MAX MIB(4)
 
 static const char *const skeleton[] = {
-        "usr", "etc", "etc/default", "etc/ssl", "proc", "sys", "dev", "run", "tmp", "var/tmp", "var/lib", "home", "root",
+        "usr",
+        "etc",
+        "etc/default",
+        "etc/ssl",
+        "proc",
+        "sys",
+        "dev",
+        "run",
+        "tmp",
+        "var/tmp",
+        "var/lib",
+        "home",
+        "root",
 };
 
 /* Of a merged /usr these are links (file-hierarchy(7)); the root copies whatever the host has. */
 static const char *const merged[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
 
-/* Files of the host that say nothing about its people: how to find libraries, names of protocols, the time zone. */
+/* Files of the host that say nothing about its people: how to find libraries, names of protocols, the time
+ * zone. */
 static const char *const etc_files[] = {
-        "ld.so.cache",    "ld.so.conf",     "localtime",      "timezone",  "debian_version", "os-release",
-        "lsb-release",    "protocols",      "services",       "rpc",       "ethertypes",     "mime.types",
-        "locale.conf",    "default/locale", "locale.alias",   "magic",     "magic.mime",     "inputrc",
-        "shells",         "bash.bashrc",    "ssl/openssl.cnf", "gai.conf", "host.conf",      "login.defs",
-        "redhat-release", "papersize",      "xattr.conf",     "nanorc",
+        "ld.so.cache",
+        "ld.so.conf",
+        "localtime",
+        "timezone",
+        "debian_version",
+        "os-release",
+        "lsb-release",
+        "protocols",
+        "services",
+        "rpc",
+        "ethertypes",
+        "mime.types",
+        "locale.conf",
+        "default/locale",
+        "locale.alias",
+        "magic",
+        "magic.mime",
+        "inputrc",
+        "shells",
+        "bash.bashrc",
+        "ssl/openssl.cnf",
+        "gai.conf",
+        "host.conf",
+        "login.defs",
+        "redhat-release",
+        "papersize",
+        "xattr.conf",
+        "nanorc",
 };
 
 static int copy_link(int from_dir, int to_dir, const char *name)
@@ -75,15 +111,19 @@ static int make_etc(int etc, const char *hostname)
         if (r == 0)
                 r = write_text(etc, "hostname", text_printf("%s\n", name));
         if (r == 0)
-                r = write_text(etc, "hosts", text_printf("127.0.0.1\tlocalhost\n127.0.1.1\t%s\n"
-                                                         "::1\tlocalhost ip6-localhost ip6-loopback\n", name));
+                r = write_text(etc, "hosts",
+                                text_printf("127.0.0.1\tlocalhost\n127.0.1.1\t%s\n"
+                                            "::1\tlocalhost ip6-localhost ip6-loopback\n",
+                                                name));
         if (r == 0)
                 r = write_text(etc, "nsswitch.conf",
                                 strdup("passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
                                        "networks: files\nprotocols: files\nservices: files\nrpc: files\n"));
-        /* Nobody listens there, so that a question for a name fails at once instead of waiting for an answer. */
+        /* Nobody listens there, so that a question for a name fails at once instead of waiting for an answer.
+         */
         if (r == 0)
-                r = write_text(etc, "resolv.conf", strdup("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"));
+                r = write_text(etc, "resolv.conf",
+                                strdup("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"));
         /* Files in a workspace may belong to several people; git would refuse to look at them. */
         if (r == 0)
                 r = write_text(etc, "gitconfig", strdup("[safe]\n\tdirectory = *\n"));
@@ -105,8 +145,8 @@ static int make_merged_links(int root_fd, Error *e)
                 if (fstatat(host, merged[i], &st, AT_SYMLINK_NOFOLLOW) < 0)
                         continue;
                 if (!S_ISLNK(st.st_mode))
-                        return error_set(e, -EOPNOTSUPP, "/%s is not a link into /usr; a merged /usr is needed",
-                                        merged[i]);
+                        return error_set(e, -EOPNOTSUPP,
+                                        "/%s is not a link into /usr; a merged /usr is needed", merged[i]);
                 r = copy_link(host, root_fd, merged[i]);
                 if (r < 0)
                         return r;
@@ -140,11 +180,13 @@ int root_add_user(int root_fd, uid_t uid, gid_t gid, const char *home, Error *e)
         int r = etc < 0 ? -errno : 0;
 
         if (r == 0)
-                r = write_text(etc, "passwd", text_printf("root:x:0:0:root:/root:/usr/sbin/nologin\n"
-                                                          "job:x:%u:%u:qscope job:%s:/bin/sh\n"
-                                                          "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
-                                                     uid, gid, home));
+                r = write_text(etc, "passwd",
+                                text_printf("root:x:0:0:root:/root:/usr/sbin/nologin\n"
+                                            "job:x:%u:%u:qscope job:%s:/bin/sh\n"
+                                            "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+                                                uid, gid, home));
         if (r == 0)
-                r = write_text(etc, "group", text_printf("root:x:0:\ntty:x:5:\njob:x:%u:\nnogroup:x:65534:\n", gid));
+                r = write_text(etc, "group",
+                                text_printf("root:x:0:\ntty:x:5:\njob:x:%u:\nnogroup:x:65534:\n", gid));
         return r < 0 ? error_errno(e, r, "the job's /etc/passwd cannot be written") : 0;
 }

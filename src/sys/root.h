@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The skeleton of a job's root directory: mount points, the links of a merged /usr, and the little of /etc that
- * ordinary programs ask for. Nothing of it is the job's to write. */
+/* The skeleton of a job's root directory: mount points, the links of a merged /usr, and the little of /etc
+ * that ordinary programs ask for. Nothing of it is the job's to write. */
 
 #include <sys/types.h>
 

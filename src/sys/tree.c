@@ -83,8 +83,8 @@ static void path_pop(TreeWalk *walk, size_t length)
 static void digest_node(TreeWalk *walk, const FileNode *node)
 {
         char text[160];
-        int n = snprintf(text, sizeof(text), "%d %o %u %u %llu %s", (int) node->type, node->mode, node->uid, node->gid,
-                        (unsigned long long) node->size, node->sha256);
+        int n = snprintf(text, sizeof(text), "%d %o %u %u %llu %s", (int) node->type, node->mode, node->uid,
+                        node->gid, (unsigned long long) node->size, node->sha256);
 
         hash_update(&walk->digest, text, (size_t) n + 1);
         if (node->target)
@@ -148,7 +148,8 @@ static int note_limit(TreeWalk *walk, const struct stat *st)
 
 static bool hash_wanted(const TreeWalk *walk, const struct stat *st)
 {
-        return S_ISREG(st->st_mode) && (uint64_t) st->st_size <= TREE_HASH_MAX && walk->changes.n < TREE_CHANGES_MAX;
+        return S_ISREG(st->st_mode) && (uint64_t) st->st_size <= TREE_HASH_MAX &&
+               walk->changes.n < TREE_CHANGES_MAX;
 }
 
 static int emit_one_side(TreeWalk *walk, ChangeKind kind, int dir, const char *name, const struct stat *st)
@@ -282,7 +283,9 @@ static int start(TreeWalk *walk, const char *prefix, Error *e)
 
 int tree_compare(TreeWalk *walk, int upper_fd, int lower_fd, int merged_fd, const char *prefix, Error *e)
 {
-        Views views = { .upper = upper_fd, .lower = lower_fd, .merged = merged_fd, .full = hides_lower(upper_fd) };
+        Views views = {
+                .upper = upper_fd, .lower = lower_fd, .merged = merged_fd, .full = hides_lower(upper_fd)
+        };
         FileChange change = { .kind = CHANGE_CHANGED };
         struct stat before, after;
         int r = start(walk, prefix, e);

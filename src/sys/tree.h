@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a job changed: only what is in its upper layer is looked at, so the cost follows the changes and not the
- * tree. What lies there was made by the job: nothing but regular files and directories is opened, no link is
- * followed, every name is one component below an open directory. */
+/* What a job changed: only what is in its upper layer is looked at, so the cost follows the changes and not
+ * the tree. What lies there was made by the job: nothing but regular files and directories is opened, no link
+ * is followed, every name is one component below an open directory. */
 
 #include "base/error.h"
 #include "core/outcome.h"
 
-#define TREE_DEPTH_MAX   512     /* deeper is lost evidence */
-#define TREE_CHANGES_MAX 10000u  /* listed; all are counted and digested */
+#define TREE_DEPTH_MAX   512       /* deeper is lost evidence */
+#define TREE_CHANGES_MAX 10000u    /* listed; all are counted and digested */
 #define TREE_HASH_MAX    MIB(1024) /* a file's bytes that are hashed at most; larger: "" */
 
 typedef struct TreeWalk TreeWalk;

@@ -109,7 +109,8 @@ static int read_target(int dir_fd, const char *name, char **ret)
 /* What is named is opened only if it is a regular file, and looked at again once it is open. */
 static int open_regular(int dir_fd, const char *name, int *ret_fd)
 {
-        _cleanup_close_ int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        _cleanup_close_ int fd =
+                        openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
         struct stat st;
 
         if (fd < 0 || fstat(fd, &st) < 0)
@@ -255,8 +256,10 @@ static int compare_regular(int before_dir, int after_dir, const char *name, cons
 
 static int compare_directories(int before_dir, int after_dir, const char *name, unsigned *what)
 {
-        _cleanup_close_ int before_fd = openat(before_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
-                            after_fd = openat(after_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        _cleanup_close_ int before_fd = openat(before_dir, name,
+                                            O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+                            after_fd = openat(
+                                            after_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
         if (before_fd < 0 || after_fd < 0)
                 return -errno;
@@ -275,8 +278,8 @@ static int compare_targets(int before_dir, int after_dir, const char *name, unsi
         return r;
 }
 
-int node_compare(int before_dir, int after_dir, const char *name, const struct stat *before, const struct stat *after,
-                unsigned *ret_what)
+int node_compare(int before_dir, int after_dir, const char *name, const struct stat *before,
+                const struct stat *after, unsigned *ret_what)
 {
         unsigned what = 0;
         int r = 0;
@@ -317,7 +320,8 @@ int tree_file(int dir_fd, const char *path, bool *ret_exists, char sha256[static
                 *rest = '\0';
                 if (*name == '\0' || streq(name, "."))
                         continue;
-                next = streq(name, "..") ? -1 : openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                next = streq(name, "..") ? -1
+                                         : openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 if (next < 0)
                         return 0;
                 safe_close(at);
@@ -326,5 +330,6 @@ int tree_file(int dir_fd, const char *path, bool *ret_exists, char sha256[static
         if (fstatat(at, *name ? name : ".", &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return 0;
         *ret_exists = true;
-        return S_ISREG(st.st_mode) && (uint64_t) st.st_size <= TREE_HASH_MAX ? node_hash(at, name, sha256) : 0;
+        return S_ISREG(st.st_mode) && (uint64_t) st.st_size <= TREE_HASH_MAX ? node_hash(at, name, sha256)
+                                                                             : 0;
 }

@@ -25,5 +25,5 @@ int node_read(int dir_fd, const char *name, const struct stat *st, bool hash, Fi
 int node_hash(int dir_fd, const char *name, char sha256[static HASH_HEX_MAX]);
 
 /* ChangeWhat bits. */
-int node_compare(int before_dir, int after_dir, const char *name, const struct stat *before, const struct stat *after,
-                unsigned *ret_what);
+int node_compare(int before_dir, int after_dir, const char *name, const struct stat *before,
+                const struct stat *after, unsigned *ret_what);

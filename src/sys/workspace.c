@@ -41,7 +41,8 @@ static int map_lower(const WorkspaceRequest *request, const struct stat *st, con
         _cleanup_close_ int fd = -EBADF;
         int r;
 
-        r = mount_clone(request->source_fd, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &fd);
+        r = mount_clone(request->source_fd, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+                        &fd);
         if (r == 0)
                 r = mount_map_owner(fd, st->st_uid, st->st_gid, request->uid, request->gid);
         return r < 0 ? r : mount_attach(fd, target);
@@ -92,7 +93,8 @@ static int make_lower(const WorkspaceRequest *request, const struct stat *st, co
         return copy_lower(request, st, target, e);
 }
 
-/* A directory on the way to a placed file is merged with the one below it and would hide its mode and owner. */
+/* A directory on the way to a placed file is merged with the one below it and would hide its mode and owner.
+ */
 static int copy_directory_attributes(int lower_fd, int files_fd, const char *path)
 {
         _cleanup_close_ int fd = -EBADF;
@@ -134,13 +136,14 @@ static int place_file(const WorkspaceRequest *request, int lower_fd, int files_f
         return r;
 }
 
-/* The placed files are a layer of their own between the workspace and what the job writes, so that they are part
- * of what it found. */
+/* The placed files are a layer of their own between the workspace and what the job writes, so that they are
+ * part of what it found. */
 static int make_files(const WorkspaceRequest *request, int layer_fd, int lower_fd, Error *e)
 {
         _cleanup_close_ int files_fd = -EBADF;
 
-        if (mkdirat(layer_fd, "files", FRESH_MODE) < 0 || fchownat(layer_fd, "files", request->uid, request->gid, 0) < 0)
+        if (mkdirat(layer_fd, "files", FRESH_MODE) < 0 ||
+                        fchownat(layer_fd, "files", request->uid, request->gid, 0) < 0)
                 return error_errno(e, -errno, "the layer");
         files_fd = openat(layer_fd, "files", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (files_fd < 0)
@@ -169,20 +172,29 @@ static int make_upper(const WorkspaceRequest *request, int layer_fd, unsigned mo
 static int mount_overlay(const char *lower, const char *upper, const char *work, int *ret_fd, Error *e)
 {
         MountOption options[] = {
-                { "source", "qscope" },  { "lowerdir", lower }, { "upperdir", upper },
-                { "workdir", work },     { "index", "off" },    { "metacopy", "off" },
-                { "redirect_dir", "on" }, { "xino", "off" },     { "volatile", NULL },
+                { "source", "qscope" },
+                { "lowerdir", lower },
+                { "upperdir", upper },
+                { "workdir", work },
+                { "index", "off" },
+                { "metacopy", "off" },
+                { "redirect_dir", "on" },
+                { "xino", "off" },
+                { "volatile", NULL },
                 { 0 },
         };
         MountOption read_only[] = { { "source", "qscope" }, { "lowerdir", lower }, { "xino", "off" }, { 0 } };
 
-        return mount_new("overlay", upper ? options : read_only, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, ret_fd, e);
+        return mount_new("overlay", upper ? options : read_only, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, ret_fd,
+                        e);
 }
 
 /* What the job found: one directory, or the placed files over it. */
-static int open_lower(const char *run_dir, bool has_files, bool has_source, char **ret_lowerdir, int *ret_fd, Error *e)
+static int open_lower(const char *run_dir, bool has_files, bool has_source, char **ret_lowerdir, int *ret_fd,
+                Error *e)
 {
-        _cleanup_free_ char *files = text_printf("%s/layer/files", run_dir), *source = text_printf("%s/lower", run_dir);
+        _cleanup_free_ char *files = text_printf("%s/layer/files", run_dir),
+                            *source = text_printf("%s/lower", run_dir);
         int r;
 
         if (!files || !source)
@@ -201,7 +213,8 @@ static int open_lower(const char *run_dir, bool has_files, bool has_source, char
 
 static int make_merged(const char *run_dir, const char *lowerdir, WorkspaceMounts *mounts, Error *e)
 {
-        _cleanup_free_ char *upper = text_printf("%s/layer/upper", run_dir), *work = text_printf("%s/layer/work", run_dir),
+        _cleanup_free_ char *upper = text_printf("%s/layer/upper", run_dir),
+                            *work = text_printf("%s/layer/work", run_dir),
                             *merged = text_printf("%s/merged", run_dir);
         _cleanup_close_ int fd = -EBADF;
         int r;

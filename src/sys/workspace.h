@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The workspace as the job sees it: an overlay whose lower layer is what was there, whose upper layer takes what
- * the job writes (Documentation/filesystems/overlayfs.rst). */
+/* The workspace as the job sees it: an overlay whose lower layer is what was there, whose upper layer takes
+ * what the job writes (Documentation/filesystems/overlayfs.rst). */
 
 #include <sys/types.h>
 
@@ -21,8 +21,8 @@ typedef struct WorkspaceRequest {
         const char *run_dir; /* has the empty directories lower, merged and copy, and the layer at layer */
         int source_fd;       /* the real directory; < 0: a fresh, empty one */
         const char *source_path; /* its path, for sentences */
-        bool copy;           /* do not map, copy: there are mounts below it */
-        uid_t uid;           /* the job's */
+        bool copy;               /* do not map, copy: there are mounts below it */
+        uid_t uid;               /* the job's */
         gid_t gid;
         const WorkspaceFile *files;
         size_t n_files;
@@ -31,16 +31,16 @@ typedef struct WorkspaceRequest {
 } WorkspaceRequest;
 
 typedef struct WorkspaceMounts {
-        int lower_fd;  /* what the job found, as it saw it; for the comparison */
-        int upper_fd;  /* its layer */
-        int merged_fd; /* what it made of it */
-        int job_fd;    /* the same mount, detached, to be moved into the job's root */
+        int lower_fd;    /* what the job found, as it saw it; for the comparison */
+        int upper_fd;    /* its layer */
+        int merged_fd;   /* what it made of it */
+        int job_fd;      /* the same mount, detached, to be moved into the job's root */
         uid_t owner_uid; /* whom the workspace belongs to on the host */
         gid_t owner_gid;
         const char *method; /* for the receipt */
 } WorkspaceMounts;
 
-#define WORKSPACE_MOUNTS_INIT                                                                                          \
+#define WORKSPACE_MOUNTS_INIT                                                                                \
         ((WorkspaceMounts){ .lower_fd = -EBADF, .upper_fd = -EBADF, .merged_fd = -EBADF, .job_fd = -EBADF })
 
 int workspace_make(const WorkspaceRequest *request, WorkspaceMounts *ret, Error *e);

@@ -12,13 +12,13 @@ static const char policy_text[] =
 
 static void check_plan(const Job *job)
 {
-        const PolicyText text = {.name = "policy", .text = policy_text, .size = sizeof(policy_text) - 1};
-        char *env[] = {(char *) "HOME=/root", (char *) "PATH=/bin", NULL};
-        const PlanContext context = {.run_id = "00112233445566778899aabbccddeeff",
-                        .cwd = "/srv/x",
-                        .env = env,
-                        .runtime_dir = "/run/qscope",
-                        .stage_path = "/usr/lib/qscope/qscope-stage"};
+        const PolicyText text = { .name = "policy", .text = policy_text, .size = sizeof(policy_text) - 1 };
+        char *env[] = { (char *) "HOME=/root", (char *) "PATH=/bin", NULL };
+        const PlanContext context = { .run_id = "00112233445566778899aabbccddeeff",
+                .cwd = "/srv/x",
+                .env = env,
+                .runtime_dir = "/run/qscope",
+                .stage_path = "/usr/lib/qscope/qscope-stage" };
         _cleanup_(policy_freep) Policy *policy = NULL;
         _cleanup_(plan_freep) Plan *plan = NULL;
         _cleanup_(cJSON_Deletep) cJSON *json = NULL;

@@ -17,8 +17,8 @@ static void check_properties(const PropertyList *list)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        const PolicyText one = {.name = "input", .text = (const char *) data, .size = size},
-                         texts[] = {one, one};
+        const PolicyText one = { .name = "input", .text = (const char *) data, .size = size },
+                         texts[] = { one, one };
         _cleanup_(policy_freep) Policy *policy = NULL, *twice = NULL;
         Error e = ERROR_INIT;
         int r = policy_parse(texts, 1, &policy, &e);

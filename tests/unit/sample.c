@@ -24,34 +24,34 @@ void sample_list(char ***list, const char *const *items)
 static void init_plan(Sample *s)
 {
         static const uint64_t limits[_LIMIT_MAX] = {
-                        [LIMIT_MEMORY] = MIB(512),
-                        [LIMIT_SWAP] = 0,
-                        [LIMIT_CPU] = 1500000,
-                        [LIMIT_TASKS] = 64,
-                        [LIMIT_CPU_TIME] = 10000000,
-                        [LIMIT_FILE_SIZE] = MIB(16),
-                        [LIMIT_OPEN_FILES] = 1024,
-                        [LIMIT_DISK] = MIB(64),
-                        [LIMIT_INODES] = LIMIT_UNLIMITED,
-                        [LIMIT_OUTPUT] = KIB(8),
+                [LIMIT_MEMORY] = MIB(512),
+                [LIMIT_SWAP] = 0,
+                [LIMIT_CPU] = 1500000,
+                [LIMIT_TASKS] = 64,
+                [LIMIT_CPU_TIME] = 10000000,
+                [LIMIT_FILE_SIZE] = MIB(16),
+                [LIMIT_OPEN_FILES] = 1024,
+                [LIMIT_DISK] = MIB(64),
+                [LIMIT_INODES] = LIMIT_UNLIMITED,
+                [LIMIT_OUTPUT] = KIB(8),
         };
         Plan *plan = &s->plan;
 
         *plan = (Plan){
-                        .job = &s->job,
-                        .policy = &s->policy,
-                        .run_id = "0123456789abcdef0123456789abcdef",
-                        .job_id = copy("sample-1"),
-                        .service = copy("qscope-0123456789abcdef0123456789abcdef.service"),
-                        .slice = copy("qscope-0123456789abcdef0123456789abcdef.slice"),
-                        .cwd = copy("/srv/work"),
-                        .timeout_usec = 30 * USEC_PER_SEC,
+                .job = &s->job,
+                .policy = &s->policy,
+                .run_id = "0123456789abcdef0123456789abcdef",
+                .job_id = copy("sample-1"),
+                .service = copy("qscope-0123456789abcdef0123456789abcdef.service"),
+                .slice = copy("qscope-0123456789abcdef0123456789abcdef.slice"),
+                .cwd = copy("/srv/work"),
+                .timeout_usec = 30 * USEC_PER_SEC,
         };
         memcpy(plan->limits.value, limits, sizeof(limits));
         sample_argv(s, "true");
-        sample_list(&plan->env,
-                        (const char *const[]){"HOME=/srv/work", "PATH=/usr/bin:/bin", "TOKEN=hunter2", NULL});
-        sample_list(&plan->env_source, (const char *const[]){"policy", "caller", "job", NULL});
+        sample_list(&plan->env, (const char *const[]){ "HOME=/srv/work", "PATH=/usr/bin:/bin",
+                                                "TOKEN=hunter2", NULL });
+        sample_list(&plan->env_source, (const char *const[]){ "policy", "caller", "job", NULL });
 }
 
 static void init_outcome(Outcome *o)
@@ -78,9 +78,9 @@ static void init_outcome(Outcome *o)
 void sample_init(Sample *s)
 {
         *s = (Sample){
-                        .job = {.expect.max_duration_usec = UNKNOWN},
-                        .policy = {.name = copy("default"), .sha256 = "00ff"},
-                        .outcome = outcome_new(),
+                .job = { .expect.max_duration_usec = UNKNOWN },
+                .policy = { .name = copy("default"), .sha256 = "00ff" },
+                .outcome = outcome_new(),
         };
         assert(s->outcome);
         init_plan(s);
@@ -134,7 +134,7 @@ void sample_exec_error(
 
         free(exec->resolved);
         free(exec->step);
-        *exec = (ExecRecord){.error = error, .file_mode = mode, .step = copy(step)};
+        *exec = (ExecRecord){ .error = error, .file_mode = mode, .step = copy(step) };
         exec->resolved = resolved ? copy(resolved) : NULL;
         exec->head_size = head ? MIN(strlen(head), sizeof(exec->head)) : 0;
         memcpy(exec->head, head ? head : "", exec->head_size);
@@ -147,7 +147,7 @@ void sample_expect_exit(Sample *s, int status)
 {
         cJSON_Delete(s->job.expected_exit);
         s->job.expected_exit = cJSON_CreateNumber(status);
-        s->job.exits = (ExitSet){0};
+        s->job.exits = (ExitSet){ 0 };
         s->job.exits.bits[status / 8] = (uint8_t) (1u << status % 8);
 }
 
@@ -157,10 +157,9 @@ void sample_stream(StreamRecord *stream, const void *data, size_t size, size_t h
 
         free(stream->head);
         free(stream->tail);
-        *stream = (StreamRecord){.bytes = size,
-                        .utf8 = utf8_is_valid(data, size),
-                        .head_size = head,
-                        .tail_size = tail};
+        *stream = (StreamRecord){
+                .bytes = size, .utf8 = utf8_is_valid(data, size), .head_size = head, .tail_size = tail
+        };
         hash_data(data, size, stream->sha256);
         stream->head = malloc(head + 1);
         stream->tail = malloc(tail + 1);
@@ -172,13 +171,13 @@ void sample_stream(StreamRecord *stream, const void *data, size_t size, size_t h
 FileChange *sample_change(Sample *s, ChangeKind kind, const char *path, FileType type)
 {
         FileChanges *changes = &s->outcome->changes;
-        FileNode node = {.type = type, .mode = 0644, .uid = 1000, .gid = 1000, .size = UNKNOWN};
+        FileNode node = { .type = type, .mode = 0644, .uid = 1000, .gid = 1000, .size = UNKNOWN };
         FileChange *change;
 
         changes->items = reallocarray(changes->items, changes->n + 1, sizeof(FileChange));
         assert(changes->items);
         change = &changes->items[changes->n++];
-        *change = (FileChange){.kind = kind, .path = copy(path)};
+        *change = (FileChange){ .kind = kind, .path = copy(path) };
         if (type == FILE_REGULAR)
                 node.size = 5;
         if (kind != CHANGE_ADDED)
@@ -200,7 +199,8 @@ void sample_leftover(Sample *s, pid_t pid, const char *comm)
         list->items = reallocarray(list->items, list->n + 1, sizeof(ProcessRecord));
         assert(list->items);
         list->items[list->n++] = (ProcessRecord){
-                        .pid = pid, .ppid = 1, .comm = copy(comm), .start_usec = UNKNOWN, .state = 'S'};
+                .pid = pid, .ppid = 1, .comm = copy(comm), .start_usec = UNKNOWN, .state = 'S'
+        };
         list->total++;
 }
 

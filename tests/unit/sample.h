@@ -18,9 +18,9 @@ void sample_init(Sample *sample);
 void sample_done(Sample *sample);
 
 /* These replace what the sample has. Lists end with NULL. */
-#define sample_argv(sample, ...) sample_list(&(sample)->plan.argv, (const char *const[]){__VA_ARGS__, NULL})
+#define sample_argv(sample, ...) sample_list(&(sample)->plan.argv, (const char *const[]){ __VA_ARGS__, NULL })
 #define sample_allow(sample, ...)                                                                            \
-        sample_list(&(sample)->plan.allow_changes, (const char *const[]){__VA_ARGS__, NULL})
+        sample_list(&(sample)->plan.allow_changes, (const char *const[]){ __VA_ARGS__, NULL })
 void sample_list(char ***list, const char *const *items);
 
 void sample_exit(Sample *sample, int status);

@@ -18,8 +18,8 @@ static Test *test_first, **test_last = &test_first;
 static unsigned test_checks, test_failures;
 
 #define TEST(id)                                                                                             \
-        static void run_##id(void);                                                                         \
-        static Test test_entry_##id = {.name = #id, .run = run_##id};                                       \
+        static void run_##id(void);                                                                          \
+        static Test test_entry_##id = { .name = #id, .run = run_##id };                                      \
         __attribute__((constructor)) static void test_register_##id(void)                                    \
         {                                                                                                    \
                 *test_last = &test_entry_##id;                                                               \

@@ -26,8 +26,10 @@ TEST(base64)
 {
         static const struct {
                 const char *plain, *encoded;
-        } cases[] = {{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foobar", "Zm9vYmFy"}};
-        static const char *const bad[] = {"Zg", "Zg=", "Zg===", "Zg==Zg==", "Z g=", "Zm9v\n", "====", "Zm9*"};
+        } cases[] = { { "", "" }, { "f", "Zg==" }, { "fo", "Zm8=" }, { "foo", "Zm9v" },
+                { "foobar", "Zm9vYmFy" } };
+        static const char *const bad[] = { "Zg", "Zg=", "Zg===", "Zg==Zg==", "Z g=", "Zm9v\n",
+                "====", "Zm9*" };
 
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
                 _cleanup_free_ char *encoded = base64_encode(cases[i].plain, strlen(cases[i].plain));
@@ -52,7 +54,7 @@ TEST(base64)
 
 TEST(hex)
 {
-        const uint8_t bytes[] = {0x00, 0x9f, 0xff};
+        const uint8_t bytes[] = { 0x00, 0x9f, 0xff };
         char out[7];
 
         hex_encode(bytes, sizeof(bytes), out);

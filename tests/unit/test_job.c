@@ -80,8 +80,8 @@ TEST(seed)
 
 TEST(argv_arrives_as_it_is)
 {
-        static const char *const expected[] = {"printf", "$HOME", "$$", "${X}", "%n", "%%", "*", ";", "\\",
-                        " ", "a\nb", "--", "\xc3\xa4"};
+        static const char *const expected[] = { "printf", "$HOME", "$$", "${X}", "%n", "%%", "*", ";", "\\",
+                " ", "a\nb", "--", "\xc3\xa4" };
         _cleanup_(job_freep) Job *job = parse_file("corpus/job/good/verbatim-argv.json");
 
         REQUIRE(job);
@@ -111,16 +111,16 @@ static void check_everything_files(const Job *job)
 static void check_everything_limits(const Limits *limits)
 {
         static const uint64_t expected[_LIMIT_MAX] = {
-                        [LIMIT_MEMORY] = MIB(512),
-                        [LIMIT_SWAP] = 0,
-                        [LIMIT_CPU] = 125000,
-                        [LIMIT_TASKS] = 64,
-                        [LIMIT_CPU_TIME] = 1500000,
-                        [LIMIT_FILE_SIZE] = LIMIT_UNLIMITED,
-                        [LIMIT_OPEN_FILES] = 64,
-                        [LIMIT_DISK] = MIB(1024),
-                        [LIMIT_INODES] = 1000,
-                        [LIMIT_OUTPUT] = 0,
+                [LIMIT_MEMORY] = MIB(512),
+                [LIMIT_SWAP] = 0,
+                [LIMIT_CPU] = 125000,
+                [LIMIT_TASKS] = 64,
+                [LIMIT_CPU_TIME] = 1500000,
+                [LIMIT_FILE_SIZE] = LIMIT_UNLIMITED,
+                [LIMIT_OPEN_FILES] = 64,
+                [LIMIT_DISK] = MIB(1024),
+                [LIMIT_INODES] = 1000,
+                [LIMIT_OUTPUT] = 0,
         };
 
         for (size_t i = 0; i < _LIMIT_MAX; i++)

@@ -15,10 +15,10 @@ static int parse(const char *text, JsonFlags flags, cJSON **ret, Error *e)
 
 TEST(good_documents)
 {
-        static const char *const texts[] = {"null", " true ", "0", "-0", "1e3", "1E+3", "1.5e-3",
-                        "9007199254740992", "-9007199254740992", "\"\"", "\"a\\u00e4\\n\\/\"",
-                        "\"\\ud83d\\ude00\"", "[]", "{}", "[[],{}]", "{\"\":1}", "{\"a\":1,\"A\":2}",
-                        "\r\n\t {\"a\" : [ 1 , 2 ] }\n", "\"\x7f\"", "1e308", "1e-400"};
+        static const char *const texts[] = { "null", " true ", "0", "-0", "1e3", "1E+3", "1.5e-3",
+                "9007199254740992", "-9007199254740992", "\"\"", "\"a\\u00e4\\n\\/\"", "\"\\ud83d\\ude00\"",
+                "[]", "{}", "[[],{}]", "{\"\":1}", "{\"a\":1,\"A\":2}", "\r\n\t {\"a\" : [ 1 , 2 ] }\n",
+                "\"\x7f\"", "1e308", "1e-400" };
 
         for (size_t i = 0; i < ELEMENTSOF(texts); i++) {
                 _cleanup_(cJSON_Deletep) cJSON *item = NULL;
@@ -34,37 +34,35 @@ TEST(bad_documents)
         static const struct {
                 const char *text, *sentence;
         } cases[] = {
-                        {"", "f.json: line 1, column 1: is empty"},
-                        {" \n ", "f.json: line 1, column 1: is empty"}, {"\xef\xbb\xbf{}", "byte order mark"},
-                        {"{} x", "line 1, column 4: text after the end"}, {"{}{}", "text after the end"},
-                        {"{\"a\":1,\"a\":2}", "line 1, column 8: a: this key is given twice"},
-                        {"{\"a\":1,\n\"\\u0061\":2}", "line 2, column 1: a: this key is given twice"},
-                        {"{\"x\":{\"b\":1,\"a\":1,\"b\":1}}", "x.b: this key is given twice"},
-                        {"{\"a\":\"\\u0000\"}", "a: \\u0000 is not allowed"},
-                        {"[1,\"\\ud800\"]", "[1]: \\ud800 is half of a surrogate pair"},
-                        {"\"\\udc00\"", "second half"}, {"\"\\ud800\\u0041\"", "half of a surrogate pair"},
-                        {"\"\\u12g4\"", "four hexadecimal digits"},
-                        {"\"\\x\"", "after a backslash, found 'x'"}, {"\"a", "this string has no end"},
-                        {"\"a\\", "found the end of the text"}, {"\"\\\"", "this string has no end"},
-                        {"\"a\nb\"", "control character (0x0a)"},
-                        {"{\"k\":\"\xff\"}", "k: not UTF-8 (byte 0xff)"}, {"\"\xc3\"", "not UTF-8"},
-                        {"9007199254740993", "beyond 2^53"}, {"-9007199254740993", "beyond 2^53"},
-                        {"99999999999999999999999999999999999999", "beyond 2^53"}, {"1e400", "out of range"},
-                        {"-1e400", "out of range"}, {"01", "must not begin with 0"},
-                        {"-", "expected a digit"}, {"+1", "expected a value, found '+'"},
-                        {".5", "expected a value"}, {"1.", "digit after the decimal point"},
-                        {"1e", "digit in the exponent"}, {"0x10", "text after the end"},
-                        {"NaN", "expected a value"}, {"Infinity", "expected a value"},
-                        {"nul", "expected a value"}, {"'a'", "expected a value"},
-                        {"[1,]", "a comma before ']'"}, {"{\"a\":1,}", "a comma before '}'"},
-                        {"[1 2]", "expected ',' or ']', found '2'"},
-                        {"[", "expected a value, found the end of the text"},
-                        {"{", "expected a key in double quotes"},
-                        {"{a:1}", "expected a key in double quotes, found 'a'"},
-                        {"{\"a\" 1}", "a: expected ':' after the key"},
-                        {"{\"a\":}", "a: expected a value, found '}'"},
-                        {"// c\n1", "comments are not allowed"}, {"/* c */1", "expected a value"},
-                        {"{\"\xc3\xa4\":?}", "line 1, column 6: "}, /* columns count characters */
+                { "", "f.json: line 1, column 1: is empty" },
+                { " \n ", "f.json: line 1, column 1: is empty" }, { "\xef\xbb\xbf{}", "byte order mark" },
+                { "{} x", "line 1, column 4: text after the end" }, { "{}{}", "text after the end" },
+                { "{\"a\":1,\"a\":2}", "line 1, column 8: a: this key is given twice" },
+                { "{\"a\":1,\n\"\\u0061\":2}", "line 2, column 1: a: this key is given twice" },
+                { "{\"x\":{\"b\":1,\"a\":1,\"b\":1}}", "x.b: this key is given twice" },
+                { "{\"a\":\"\\u0000\"}", "a: \\u0000 is not allowed" },
+                { "[1,\"\\ud800\"]", "[1]: \\ud800 is half of a surrogate pair" },
+                { "\"\\udc00\"", "second half" }, { "\"\\ud800\\u0041\"", "half of a surrogate pair" },
+                { "\"\\u12g4\"", "four hexadecimal digits" }, { "\"\\x\"", "after a backslash, found 'x'" },
+                { "\"a", "this string has no end" }, { "\"a\\", "found the end of the text" },
+                { "\"\\\"", "this string has no end" }, { "\"a\nb\"", "control character (0x0a)" },
+                { "{\"k\":\"\xff\"}", "k: not UTF-8 (byte 0xff)" }, { "\"\xc3\"", "not UTF-8" },
+                { "9007199254740993", "beyond 2^53" }, { "-9007199254740993", "beyond 2^53" },
+                { "99999999999999999999999999999999999999", "beyond 2^53" }, { "1e400", "out of range" },
+                { "-1e400", "out of range" }, { "01", "must not begin with 0" }, { "-", "expected a digit" },
+                { "+1", "expected a value, found '+'" }, { ".5", "expected a value" },
+                { "1.", "digit after the decimal point" }, { "1e", "digit in the exponent" },
+                { "0x10", "text after the end" }, { "NaN", "expected a value" },
+                { "Infinity", "expected a value" }, { "nul", "expected a value" },
+                { "'a'", "expected a value" }, { "[1,]", "a comma before ']'" },
+                { "{\"a\":1,}", "a comma before '}'" }, { "[1 2]", "expected ',' or ']', found '2'" },
+                { "[", "expected a value, found the end of the text" },
+                { "{", "expected a key in double quotes" },
+                { "{a:1}", "expected a key in double quotes, found 'a'" },
+                { "{\"a\" 1}", "a: expected ':' after the key" },
+                { "{\"a\":}", "a: expected a value, found '}'" }, { "// c\n1", "comments are not allowed" },
+                { "/* c */1", "expected a value" },
+                { "{\"\xc3\xa4\":?}", "line 1, column 6: " }, /* columns count characters */
         };
 
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
@@ -186,7 +184,7 @@ TEST(get_is_exact)
 static cJSON *build(void)
 {
         cJSON *o = cJSON_CreateObject(), *inner;
-        char *list[] = {(char *) "a", (char *) "b\xff", NULL};
+        char *list[] = { (char *) "a", (char *) "b\xff", NULL };
         int r;
 
         r = json_add_u64(o, "max", UINT64_MAX - 1);
@@ -245,8 +243,8 @@ TEST(print_indented_and_canonical)
 /* Numbers that cJSON rounds, and those that need all digits, read back as what they were. */
 TEST(numbers_survive)
 {
-        static const double numbers[] = {0.1, 1e21, 1.7976931348623157e308, 5e-324, 9007199254740991.0,
-                        123456789.125, -1e-7, 4503599627370496.5, 3.141592653589793};
+        static const double numbers[] = { 0.1, 1e21, 1.7976931348623157e308, 5e-324, 9007199254740991.0,
+                123456789.125, -1e-7, 4503599627370496.5, 3.141592653589793 };
 
         for (size_t i = 0; i < ELEMENTSOF(numbers); i++) {
                 _cleanup_(cJSON_Deletep) cJSON *item = cJSON_CreateNumber(numbers[i]), *again = NULL;
@@ -260,7 +258,7 @@ TEST(numbers_survive)
 /* A decimal comma changes nothing, in either direction. */
 TEST(locale)
 {
-        static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE.utf8", "de_DE"};
+        static const char *const names[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "de_DE.utf8", "de_DE" };
         _cleanup_(cJSON_Deletep) cJSON *item = NULL;
         _cleanup_free_ char *text = NULL;
         bool set = false;

@@ -10,23 +10,23 @@ TEST(normalise)
                 int r;
                 const char *out;
         } cases[] = {
-                        {"/", 0, "/"},
-                        {"//", 0, "/"},
-                        {"/.", 0, "/"},
-                        {"/a/b", 0, "/a/b"},
-                        {"/a/b/", 0, "/a/b"},
-                        {"//a//b//", 0, "/a/b"},
-                        {"/a/./b/.", 0, "/a/b"},
-                        {"a", 0, "a"},
-                        {"./a/", 0, "a"},
-                        {".", 0, "."},
-                        {"././", 0, "."},
-                        {"..a/.b/...", 0, "..a/.b/..."},
-                        {"", -EINVAL, NULL},
-                        {"..", -EINVAL, NULL},
-                        {"a/..", -EINVAL, NULL},
-                        {"/../a", -EINVAL, NULL},
-                        {"a/../b", -EINVAL, NULL},
+                { "/", 0, "/" },
+                { "//", 0, "/" },
+                { "/.", 0, "/" },
+                { "/a/b", 0, "/a/b" },
+                { "/a/b/", 0, "/a/b" },
+                { "//a//b//", 0, "/a/b" },
+                { "/a/./b/.", 0, "/a/b" },
+                { "a", 0, "a" },
+                { "./a/", 0, "a" },
+                { ".", 0, "." },
+                { "././", 0, "." },
+                { "..a/.b/...", 0, "..a/.b/..." },
+                { "", -EINVAL, NULL },
+                { "..", -EINVAL, NULL },
+                { "a/..", -EINVAL, NULL },
+                { "/../a", -EINVAL, NULL },
+                { "a/../b", -EINVAL, NULL },
         };
 
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
@@ -74,7 +74,7 @@ TEST(join)
 
 TEST(order)
 {
-        static const char *const sorted[] = {"a", "a/b", "a/b/c", "a/c", "a-b", "a.b", "b"};
+        static const char *const sorted[] = { "a", "a/b", "a/b/c", "a/c", "a-b", "a.b", "b" };
 
         for (size_t i = 0; i < ELEMENTSOF(sorted); i++)
                 for (size_t j = 0; j < ELEMENTSOF(sorted); j++) {

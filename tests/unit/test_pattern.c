@@ -44,8 +44,8 @@ TEST(match)
 TEST(hostile)
 {
         /* A class at the end: a letter would be missed before the search begins. */
-        static const char *const patterns[] = {
-                        "(a|a)*[bc]", "(?:a*)*[bc]", "a*a*a*a*a*[bc]", "(a*+[bc]|a)*[cd]", "a*+[bc]"};
+        static const char *const patterns[] = { "(a|a)*[bc]", "(?:a*)*[bc]", "a*a*a*a*a*[bc]",
+                "(a*+[bc]|a)*[cd]", "a*+[bc]" };
         static char text[1 << 20];
 
         memset(text, 'a', sizeof(text));

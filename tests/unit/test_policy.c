@@ -8,7 +8,7 @@
 
 static int read_policy(const char *text, size_t size, const char *name, Error *e)
 {
-        const PolicyText one = {.name = name, .text = text, .size = size};
+        const PolicyText one = { .name = name, .text = text, .size = size };
         _cleanup_(policy_freep) Policy *policy = NULL;
         int r = policy_parse(&one, 1, &policy, e);
 
@@ -19,8 +19,8 @@ static int read_policy(const char *text, size_t size, const char *name, Error *e
 /* The first text and one drop-in, which may be NULL. */
 static Policy *parse(const char *text, const char *drop_in, Error *e)
 {
-        const PolicyText texts[] = {{"p.json", text, strlen(text)},
-                        {"p.json.d/10-x.json", drop_in, drop_in ? strlen(drop_in) : 0}};
+        const PolicyText texts[] = { { "p.json", text, strlen(text) },
+                { "p.json.d/10-x.json", drop_in, drop_in ? strlen(drop_in) : 0 } };
         Policy *policy = NULL;
 
         (void) policy_parse(texts, drop_in ? 2 : 1, &policy, e);
@@ -45,7 +45,7 @@ TEST(good_policies)
 
 TEST(smallest)
 {
-        static const char *const usual[] = {"PATH", "HOME", "LANG", "LC_ALL", "TERM"};
+        static const char *const usual[] = { "PATH", "HOME", "LANG", "LC_ALL", "TERM" };
         _cleanup_(policy_freep) Policy *policy = parse("{\"name\": \"p\"}", NULL, NULL);
 
         REQUIRE(policy);
@@ -133,11 +133,11 @@ TEST(digest_is_of_the_merged_meaning)
 /* The policy that is installed: read as it is, and its sandbox has what the design asks of it. */
 TEST(the_default_policy)
 {
-        static const char *const demanded[] = {"PrivateUsers", "PrivateDevices", "PrivateTmp", "PrivateIPC",
-                        "NoNewPrivileges", "CapabilityBoundingSet", "AmbientCapabilities", "ProtectSystem",
-                        "ProtectHome", "ProtectProc", "RestrictNamespaces", "RestrictAddressFamilies",
-                        "SystemCallFilter", "SystemCallErrorNumber", "SystemCallArchitectures", "KeyringMode",
-                        "DevicePolicy", "RestrictSUIDSGID", "RestrictRealtime", "ProtectControlGroups"};
+        static const char *const demanded[] = { "PrivateUsers", "PrivateDevices", "PrivateTmp", "PrivateIPC",
+                "NoNewPrivileges", "CapabilityBoundingSet", "AmbientCapabilities", "ProtectSystem",
+                "ProtectHome", "ProtectProc", "RestrictNamespaces", "RestrictAddressFamilies",
+                "SystemCallFilter", "SystemCallErrorNumber", "SystemCallArchitectures", "KeyringMode",
+                "DevicePolicy", "RestrictSUIDSGID", "RestrictRealtime", "ProtectControlGroups" };
         _cleanup_free_ char *path = text_printf("%s/policies/default.json", getenv("QSCOPE_SOURCE")),
                             *text = NULL;
         _cleanup_(policy_freep) Policy *policy = NULL;
@@ -169,8 +169,8 @@ TEST(names)
 
 static int attempt(void *context)
 {
-        const PolicyText texts[] = {
-                        {"p", context, strlen(context)}, {"d", "{\"max\": {\"limits\": {\"swap\": 0}}}", 32}};
+        const PolicyText texts[] = { { "p", context, strlen(context) },
+                { "d", "{\"max\": {\"limits\": {\"swap\": 0}}}", 32 } };
         _cleanup_(policy_freep) Policy *policy = NULL;
 
         return policy_parse(texts, 2, &policy, NULL);

@@ -7,46 +7,46 @@
 
 /* Codes are published: one that is missing here was renamed or lost. */
 static const char *const published[] = {
-                "denied_argv0",
-                "over_ceiling",
-                "limit_floor",
-                "network_refused",
-                "posture_refused",
-                "workspace_refused",
-                "env_refused",
-                "not_supported",
-                "exit_code",
-                "signal",
-                "timed_out",
-                "exec_failed",
-                "killed_by_limit",
-                "limit_hit",
-                "leftover_process",
-                "unexpected_change",
-                "expect_stdout",
-                "expect_stderr",
-                "expect_file",
-                "expect_duration",
-                "aborted",
-                "evidence_lost",
-                "not_root",
-                "no_systemd",
-                "systemd_too_old",
-                "cgroup_v1",
-                "controller_missing",
-                "bus_unavailable",
-                "start_refused",
-                "start_failed",
-                "start_timeout",
-                "sandbox_failed",
-                "isolation_missing",
-                "stage_failed",
-                "workspace_failed",
-                "layer_failed",
-                "files_failed",
-                "stdin_failed",
-                "receipt_failed",
-                "internal",
+        "denied_argv0",
+        "over_ceiling",
+        "limit_floor",
+        "network_refused",
+        "posture_refused",
+        "workspace_refused",
+        "env_refused",
+        "not_supported",
+        "exit_code",
+        "signal",
+        "timed_out",
+        "exec_failed",
+        "killed_by_limit",
+        "limit_hit",
+        "leftover_process",
+        "unexpected_change",
+        "expect_stdout",
+        "expect_stderr",
+        "expect_file",
+        "expect_duration",
+        "aborted",
+        "evidence_lost",
+        "not_root",
+        "no_systemd",
+        "systemd_too_old",
+        "cgroup_v1",
+        "controller_missing",
+        "bus_unavailable",
+        "start_refused",
+        "start_failed",
+        "start_timeout",
+        "sandbox_failed",
+        "isolation_missing",
+        "stage_failed",
+        "workspace_failed",
+        "layer_failed",
+        "files_failed",
+        "stdin_failed",
+        "receipt_failed",
+        "internal",
 };
 
 TEST(every_code_has_a_next_step)
@@ -66,7 +66,7 @@ TEST(every_code_has_a_next_step)
 
 TEST(list)
 {
-        ReasonList list = {0};
+        ReasonList list = { 0 };
 
         CHECK(!reason_has(&list, "signal"));
         CHECK(reason_add(&list, "signal", "ended by %s", "SIGSEGV") == 0);
@@ -82,7 +82,7 @@ TEST(list)
 
 TEST(messages_are_printable)
 {
-        ReasonList list = {0};
+        ReasonList list = { 0 };
         char longer[5000];
 
         memset(longer, 'x', sizeof(longer) - 1);
@@ -97,7 +97,7 @@ TEST(messages_are_printable)
 
 static int add_two(void *context _unused_)
 {
-        ReasonList list = {0};
+        ReasonList list = { 0 };
         int r;
 
         r = reason_add(&list, "signal", "one");

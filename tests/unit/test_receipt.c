@@ -175,48 +175,48 @@ TEST(golden_host_error)
 TEST(seed_keys_come_first_and_in_order)
 {
         static const char *const keys[] = {
-                        "schema",
-                        "run_id",
-                        "verdict",
-                        "reasons",
-                        "job_id",
-                        "argv",
-                        "cwd",
-                        "timeout_sec",
-                        "expected_exit",
-                        "exit_code",
-                        "timed_out",
-                        "stdout",
-                        "stderr",
-                        "duration_ms",
-                        "match_expected",
+                "schema",
+                "run_id",
+                "verdict",
+                "reasons",
+                "job_id",
+                "argv",
+                "cwd",
+                "timeout_sec",
+                "expected_exit",
+                "exit_code",
+                "timed_out",
+                "stdout",
+                "stderr",
+                "duration_ms",
+                "match_expected",
         };
         static const char *const others[] = {
-                        "policy",
-                        "posture",
-                        "host",
-                        "unit",
-                        "started_at",
-                        "finished_at",
-                        "signal",
-                        "core_dumped",
-                        "exec",
-                        "stdout_info",
-                        "stderr_info",
-                        "limits",
-                        "usage",
-                        "isolation",
-                        "fs",
-                        "processes",
-                        "sockets",
-                        "egress",
-                        "fds",
-                        "ipc",
-                        "timing",
-                        "blind_spots",
-                        "env",
-                        "rationale",
-                        "meta",
+                "policy",
+                "posture",
+                "host",
+                "unit",
+                "started_at",
+                "finished_at",
+                "signal",
+                "core_dumped",
+                "exec",
+                "stdout_info",
+                "stderr_info",
+                "limits",
+                "usage",
+                "isolation",
+                "fs",
+                "processes",
+                "sockets",
+                "egress",
+                "fds",
+                "ipc",
+                "timing",
+                "blind_spots",
+                "env",
+                "rationale",
+                "meta",
         };
         _sample_ Sample s;
         _cleanup_(cJSON_Deletep) cJSON *receipt = NULL;
@@ -509,7 +509,7 @@ TEST(out_of_memory)
                         "a\xff"
                         "bcdef",
                         7, 2, 2);
-        sample_list(&s.plan.allow_changes, (const char *const[]){NULL});
+        sample_list(&s.plan.allow_changes, (const char *const[]){ NULL });
         sample_change(&s, CHANGE_CHANGED, "/srv/work/\xff", FILE_REGULAR);
         sample_change(&s, CHANGE_ADDED, "/srv/work/link", FILE_SYMLINK)->after.target = strdup("\xfe");
         sample_leftover(&s, 3, "\xfd");
@@ -521,7 +521,7 @@ TEST(out_of_memory)
         receipt = receipt_build(&s.plan, s.outcome, j);
         text = json_print(receipt, true);
         CHECK(text);
-        CHECK(alloc_fail_each(build, &(Attempt){&s, j, text}) > 0);
+        CHECK(alloc_fail_each(build, &(Attempt){ &s, j, text }) > 0);
 }
 
 TEST_MAIN

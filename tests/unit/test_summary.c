@@ -208,21 +208,21 @@ TEST(colour)
 TEST(tolerates_anything)
 {
         static const char *const receipts[] = {
-                        "{}",
-                        "[]",
-                        "null",
-                        "\"x\"",
-                        "{\"verdict\":1,\"argv\":3,\"reasons\":{\"a\":1}}",
-                        "{\"verdict\":\"pass\",\"argv\":[1,null,{}],\"reasons\":[1,{},{\"code\":2,\"next\":[]"
-                        "}]}",
-                        "{\"verdict\":\"strange\",\"exit_code\":-3,\"duration_ms\":1e300,\"timeout_sec\":"
-                        "\"x\"}",
-                        "{\"exit_code\":1e99,\"stdout\":\"a\",\"stdout_info\":7,\"stderr\":[]}",
-                        "{\"fs\":{\"added\":3,\"totals\":{\"added\":\"x\"},\"changed\":[1,{\"path\":4}]}}",
-                        "{\"processes\":{\"leftover\":[1,{\"pid\":-1,\"comm\":3}]},\"limits\":{\"hits\":[3,{}"
-                        "]}}",
-                        "{\"usage\":{\"memory_peak_bytes\":1.5},\"limits\":{\"set\":[]},\"blind_spots\":[1]}",
-                        "{\"stdout\":\"\\n\",\"stderr\":\"\\n\\n\\n\\n\\n\\n\"}",
+                "{}",
+                "[]",
+                "null",
+                "\"x\"",
+                "{\"verdict\":1,\"argv\":3,\"reasons\":{\"a\":1}}",
+                "{\"verdict\":\"pass\",\"argv\":[1,null,{}],\"reasons\":[1,{},{\"code\":2,\"next\":[]"
+                "}]}",
+                "{\"verdict\":\"strange\",\"exit_code\":-3,\"duration_ms\":1e300,\"timeout_sec\":"
+                "\"x\"}",
+                "{\"exit_code\":1e99,\"stdout\":\"a\",\"stdout_info\":7,\"stderr\":[]}",
+                "{\"fs\":{\"added\":3,\"totals\":{\"added\":\"x\"},\"changed\":[1,{\"path\":4}]}}",
+                "{\"processes\":{\"leftover\":[1,{\"pid\":-1,\"comm\":3}]},\"limits\":{\"hits\":[3,{}"
+                "]}}",
+                "{\"usage\":{\"memory_peak_bytes\":1.5},\"limits\":{\"set\":[]},\"blind_spots\":[1]}",
+                "{\"stdout\":\"\\n\",\"stderr\":\"\\n\\n\\n\\n\\n\\n\"}",
         };
 
         for (size_t i = 0; i < ELEMENTSOF(receipts); i++) {

@@ -9,24 +9,24 @@ TEST(utf8_sequences)
                 const char *bytes;
                 size_t length; /* 0: not UTF-8 */
         } cases[] = {
-                        {"a", 1},
-                        {"\xc3\xa4", 2},
-                        {"\xe2\x82\xac", 3},
-                        {"\xf0\x9f\x98\x80", 4},
-                        {"\xf4\x8f\xbf\xbf", 4},
-                        {"\xc0\x80", 0},         /* overlong NUL */
-                        {"\xc1\xbf", 0},         /* overlong */
-                        {"\xe0\x9f\xbf", 0},     /* overlong */
-                        {"\xf0\x8f\xbf\xbf", 0}, /* overlong */
-                        {"\xed\xa0\x80", 0},     /* surrogate */
-                        {"\xed\xbf\xbf", 0},
-                        {"\xf4\x90\x80\x80", 0}, /* above U+10FFFF */
-                        {"\xf5\x80\x80\x80", 0},
-                        {"\x80", 0},
-                        {"\xc3", 0},
-                        {"\xe2\x82", 0},
-                        {"\xc3\x28", 0},
-                        {"\xff", 0},
+                { "a", 1 },
+                { "\xc3\xa4", 2 },
+                { "\xe2\x82\xac", 3 },
+                { "\xf0\x9f\x98\x80", 4 },
+                { "\xf4\x8f\xbf\xbf", 4 },
+                { "\xc0\x80", 0 },         /* overlong NUL */
+                { "\xc1\xbf", 0 },         /* overlong */
+                { "\xe0\x9f\xbf", 0 },     /* overlong */
+                { "\xf0\x8f\xbf\xbf", 0 }, /* overlong */
+                { "\xed\xa0\x80", 0 },     /* surrogate */
+                { "\xed\xbf\xbf", 0 },
+                { "\xf4\x90\x80\x80", 0 }, /* above U+10FFFF */
+                { "\xf5\x80\x80\x80", 0 },
+                { "\x80", 0 },
+                { "\xc3", 0 },
+                { "\xe2\x82", 0 },
+                { "\xc3\x28", 0 },
+                { "\xff", 0 },
         };
 
         for (size_t i = 0; i < ELEMENTSOF(cases); i++)
@@ -43,13 +43,13 @@ TEST(escape)
         static const struct {
                 const char *in, *out;
         } cases[] = {
-                        {"plain \xc3\xa4", "plain \xc3\xa4"},
-                        {"\033[31m", "\\x1b[31m"},
-                        {"a\nb\tc\rd", "a\\nb\\tc\\rd"},
-                        {"\xff\x7f", "\\xff\\x7f"},
-                        {"\xc2\x9b", "\\xc2\\x9b"},          /* C1 CSI */
-                        {"\xe2\x80\xae", "\\xe2\\x80\\xae"}, /* right-to-left override */
-                        {"\xef\xbb\xbf", "\\xef\\xbb\\xbf"},
+                { "plain \xc3\xa4", "plain \xc3\xa4" },
+                { "\033[31m", "\\x1b[31m" },
+                { "a\nb\tc\rd", "a\\nb\\tc\\rd" },
+                { "\xff\x7f", "\\xff\\x7f" },
+                { "\xc2\x9b", "\\xc2\\x9b" },          /* C1 CSI */
+                { "\xe2\x80\xae", "\\xe2\\x80\\xae" }, /* right-to-left override */
+                { "\xef\xbb\xbf", "\\xef\\xbb\\xbf" },
         };
         char out[64];
 

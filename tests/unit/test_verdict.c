@@ -285,16 +285,16 @@ TEST(disk_and_inodes)
                 uint64_t enospc, disk_full, inodes_full;
                 const char *disk, *inodes; /* counters; NULL: no hit */
         } rows[] = {
-                        {UNKNOWN, UNKNOWN, UNKNOWN, NULL, NULL},
-                        {0, 0, 0, NULL, NULL},
-                        {4, UNKNOWN, UNKNOWN, "system calls ENOSPC", NULL},
-                        {4, 0, 0, "system calls ENOSPC", NULL}, /* room was made again */
-                        {4, 1, 0, "system calls ENOSPC", NULL},
-                        {4, 0, 1, NULL, "system calls ENOSPC"},
-                        {4, 1, 1, "system calls ENOSPC", "statfs free inodes"},
-                        {UNKNOWN, 1, 0, "statfs free blocks", NULL},
-                        {UNKNOWN, 0, 1, NULL, "statfs free inodes"},
-                        {UNKNOWN, 1, 1, "statfs free blocks", "statfs free inodes"},
+                { UNKNOWN, UNKNOWN, UNKNOWN, NULL, NULL },
+                { 0, 0, 0, NULL, NULL },
+                { 4, UNKNOWN, UNKNOWN, "system calls ENOSPC", NULL },
+                { 4, 0, 0, "system calls ENOSPC", NULL }, /* room was made again */
+                { 4, 1, 0, "system calls ENOSPC", NULL },
+                { 4, 0, 1, NULL, "system calls ENOSPC" },
+                { 4, 1, 1, "system calls ENOSPC", "statfs free inodes" },
+                { UNKNOWN, 1, 0, "statfs free blocks", NULL },
+                { UNKNOWN, 0, 1, NULL, "statfs free inodes" },
+                { UNKNOWN, 1, 1, "statfs free blocks", "statfs free inodes" },
         };
 
         for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
@@ -350,7 +350,7 @@ TEST(changes)
         sample_change(&s, CHANGE_REMOVED, "/srv/work/b\n\xff", FILE_REGULAR);
         sample_change(&s, CHANGE_ADDED, "/tmp/x", FILE_REGULAR)->scratch = true;
         assert_verdict(&s, VERDICT_PASS, 0, true, ""); /* not given: reported, not judged */
-        sample_list(&s.plan.allow_changes, (const char *const[]){NULL});
+        sample_list(&s.plan.allow_changes, (const char *const[]){ NULL });
         assert_verdict(&s, VERDICT_FAIL, 0, true, "unexpected_change");
         assert_message(&s, "unexpected_change",
                         "4 changes outside allow_changes: added out, added out/a.o, changed outer, ...");
@@ -403,14 +403,14 @@ TEST(truncated_changes)
 TEST(rejected)
 {
         static const char *const codes[] = {
-                        "denied_argv0",
-                        "over_ceiling",
-                        "limit_floor",
-                        "network_refused",
-                        "posture_refused",
-                        "workspace_refused",
-                        "env_refused",
-                        "not_supported",
+                "denied_argv0",
+                "over_ceiling",
+                "limit_floor",
+                "network_refused",
+                "posture_refused",
+                "workspace_refused",
+                "env_refused",
+                "not_supported",
         };
 
         for (size_t i = 0; i < ELEMENTSOF(codes); i++) {
@@ -428,24 +428,24 @@ TEST(rejected)
 TEST(host_errors)
 {
         static const char *const codes[] = {
-                        "not_root",
-                        "no_systemd",
-                        "systemd_too_old",
-                        "cgroup_v1",
-                        "controller_missing",
-                        "bus_unavailable",
-                        "start_refused",
-                        "start_failed",
-                        "start_timeout",
-                        "sandbox_failed",
-                        "isolation_missing",
-                        "stage_failed",
-                        "workspace_failed",
-                        "layer_failed",
-                        "files_failed",
-                        "stdin_failed",
-                        "receipt_failed",
-                        "internal",
+                "not_root",
+                "no_systemd",
+                "systemd_too_old",
+                "cgroup_v1",
+                "controller_missing",
+                "bus_unavailable",
+                "start_refused",
+                "start_failed",
+                "start_timeout",
+                "sandbox_failed",
+                "isolation_missing",
+                "stage_failed",
+                "workspace_failed",
+                "layer_failed",
+                "files_failed",
+                "stdin_failed",
+                "receipt_failed",
+                "internal",
         };
 
         for (size_t i = 0; i < ELEMENTSOF(codes); i++) {
@@ -460,7 +460,7 @@ TEST(host_errors)
                 s.outcome->released = s.outcome->exited = true;
                 sample_signal(&s, SIGKILL);
                 s.job.expect.out.contains = (char *) "ok";
-                sample_list(&s.plan.allow_changes, (const char *const[]){NULL});
+                sample_list(&s.plan.allow_changes, (const char *const[]){ NULL });
                 sample_change(&s, CHANGE_ADDED, "/srv/work/x", FILE_REGULAR);
                 assert_verdict(&s, VERDICT_ERROR, -1, false, codes[i]);
                 s.outcome->events.oom_kill = 1;
@@ -519,13 +519,13 @@ TEST(aborted)
 
 TEST(exit_statuses)
 {
-        static const int expected[_VERDICT_MAX] = {0, 1, 3, 4, 130};
+        static const int expected[_VERDICT_MAX] = { 0, 1, 3, 4, 130 };
         _cleanup_(outcome_freep) Outcome *o = outcome_new();
 
         CHECK(o);
         o->abort_signal = SIGINT;
         for (Verdict v = 0; v < _VERDICT_MAX; v++) {
-                const Judgement j = {.verdict = v};
+                const Judgement j = { .verdict = v };
 
                 CHECK(verdict_exit_status(&j, o) == expected[v]);
                 CHECK(verdict_names[v]);
@@ -543,7 +543,7 @@ TEST(many_causes)
         s.outcome->events.disk_full = 1;
         s.outcome->usage.nr_throttled = 9;
         sample_leftover(&s, 9, "sleep");
-        sample_list(&s.plan.allow_changes, (const char *const[]){NULL});
+        sample_list(&s.plan.allow_changes, (const char *const[]){ NULL });
         sample_change(&s, CHANGE_ADDED, "/srv/work/x", FILE_REGULAR);
         s.job.expect.out.contains = (char *) "done";
         s.job.expect.err.equals = (char *) "none";
@@ -574,7 +574,7 @@ TEST(out_of_memory)
         s.outcome->events.oom_kill = 1;
         s.outcome->events.disk_full = 1;
         sample_leftover(&s, 9, "sleep");
-        sample_list(&s.plan.allow_changes, (const char *const[]){NULL});
+        sample_list(&s.plan.allow_changes, (const char *const[]){ NULL });
         sample_change(&s, CHANGE_ADDED, "/srv/work/x", FILE_REGULAR);
         sample_stream(&s.outcome->out, "[1,2]", 5, 2, 3);
         s.job.expect.out.json = cJSON_CreateFalse();
