@@ -302,7 +302,7 @@ static void on_enoexec(const Question *q, ExecHint *ret)
 {
         switch (q->file.look) {
         case EXEC_LOOK_EMPTY:
-                answer(ret, EXEC_NOT_EXECUTABLE, "%s is empty: there is nothing to execute.", q->name);
+                answer(ret, EXEC_NO_SHEBANG, "%s is empty: there is nothing to execute.", q->name);
                 break;
         case EXEC_LOOK_SCRIPT:
                 unknown_script(q, ret);

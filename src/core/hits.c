@@ -40,8 +40,15 @@ static uint64_t swap_refused(const Plan *plan, const Outcome *o)
         return plan->limits.value[LIMIT_SWAP] == 0 ? 0 : known(o->events.swap_max);
 }
 
+/* Throttling is worth telling from a twentieth of the time on. */
+#define THROTTLED_SHARE 20u
+
 static uint64_t cpu_throttled(const Plan *plan _unused_, const Outcome *o)
 {
+        /* A quota as large as the machine is passed now and then by the accounting's own grain. */
+        if (o->usage.throttled_usec != UNKNOWN && o->duration_usec != UNKNOWN &&
+                        o->usage.throttled_usec < o->duration_usec / THROTTLED_SHARE)
+                return 0;
         return known(o->usage.nr_throttled);
 }
 

@@ -147,8 +147,15 @@ static int open_held(Run *run, Error *e)
                 run->events_fd = cgroup_open_events(run->slice_fd);
                 r = run->events_fd < 0 ? run->events_fd : 0;
         }
+        /* Missing where there is no controller for it. */
+        if (r == 0) {
+                run->tasks_fd = openat(run->service_fd, "pids.events", O_RDONLY | O_CLOEXEC);
+                if (run->tasks_fd >= 0)
+                        r = sd_event_add_io(run->event, &run->tasks_source, run->tasks_fd, EPOLLPRI,
+                                        on_tasks_events, run);
+        }
         /* Watched from here on: a held stage may have to be killed, too. */
-        if (r == 0)
+        if (r >= 0)
                 r = sd_event_add_io(run->event, &run->events_source, run->events_fd, EPOLLPRI,
                                 on_cgroup_events, run);
         return r < 0 ? error_errno(e, r, "the held process %d cannot be reached", (int) run->pid) : 0;
@@ -169,8 +176,7 @@ static int open_source(void *userdata, const char *path, int *ret_fd, Error *e)
 
 static void count_errors(Run *run)
 {
-        static const int errors[] = { EMFILE, ENOSPC, EFBIG };
-        int r = error_counter_open(run->slice_fd, errors, ELEMENTSOF(errors), &run->errors);
+        int r = error_counter_open(run->slice_fd, &run->errors);
 
         if (r < 0)
                 (void) outcome_blind_spot(run->outcome,
@@ -226,8 +232,6 @@ static int watch(Run *run)
         /* The output first: what a job printed before its end is read before the end is seen. */
         for (size_t i = 0; r >= 0 && i < 2; i++)
                 r = sd_event_source_set_priority(run->output_sources[i], SD_EVENT_PRIORITY_IMPORTANT);
-        if (r >= 0)
-                r = run_timer(run, TIMER_DEADLINE, run->plan->timeout_usec, on_deadline);
         if (r >= 0 && run->plan->limits.value[LIMIT_CPU_TIME] != LIMIT_UNLIMITED)
                 r = run_timer(run, TIMER_CPU, CPU_POLL_USEC, on_cpu_poll);
         return r < 0 ? r : 0;
@@ -269,6 +273,9 @@ static int open_gate(Run *run, Error *e)
                 return error_errno(e, r, "the gate cannot be opened");
         run->outcome->released = true;
         run->state = RUN_RUNNING;
+        r = run_timer(run, TIMER_DEADLINE, run->plan->timeout_usec, on_deadline);
+        if (r < 0)
+                return error_errno(e, r, "the deadline cannot be set");
         for (size_t i = 0; i < 2; i++)
                 run->output_fds[i] = safe_close(run->output_fds[i]);
         run->stdin_fd = safe_close(run->stdin_fd);

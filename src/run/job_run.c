@@ -196,7 +196,10 @@ int job_run(const Job *job, const JobRunOptions *options, JobRunResult *ret, Err
         int r;
 
         *ret = (JobRunResult){ 0 };
-        r = make_plan(&c, e);
+        /* From here on there will be a receipt, whoever interrupts: the run looks at what is pending. */
+        r = run_block_signals();
+        if (r == 0)
+                r = make_plan(&c, e);
         if (r == 0)
                 r = make_state_dir(options->state_dir, !options->receipt_path, &c.state_dir, e);
         if (r == 0)

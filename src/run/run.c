@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "run/state.h"
 #include "sys/cgroup.h"
@@ -13,6 +14,7 @@
 
 #define START_TIMEOUT (45 * USEC_PER_SEC)
 #define STOP_TIMEOUT  (30 * USEC_PER_SEC)
+#define LOOK_DELAY    (50 * USEC_PER_MSEC)
 
 void run_phase(Run *run, Phase ended)
 {
@@ -163,15 +165,19 @@ static int on_gate(
         r = gate_receive(run->gate_fd, &message, &peer);
         if (r == 0)
                 return 0;
+        /* systemd gave up, and will say why. */
+        if (r == -EPIPE) {
+                run->gate_source = sd_event_source_disable_unref(run->gate_source);
+                return 0;
+        }
         if (r < 0 || message.kind != GATE_READY || peer.pid <= 0 || peer.uid == 0) {
                 run->gate_source = sd_event_source_disable_unref(run->gate_source);
-                error_set(&e, -EBADMSG,
-                                r == -EPIPE ? "the stage ended before it reached the gate"
-                                            : "the stage said something else than that it is ready");
+                error_set(&e, -EBADMSG, "the stage said something else than that it is ready");
                 return run_host_error(run, "stage_failed", NULL, &e);
         }
         run->ready = true;
         run_timer_off(run, TIMER_WATCHDOG);
+        run_timer_off(run, TIMER_STATUS);
         return run_release(run, peer.pid, peer.uid, peer.gid);
 }
 
@@ -200,25 +206,45 @@ static const struct {
         { 237, "KEYRING" },
 };
 
-static void on_failed_status(void *userdata, int r, const ServiceStatus *status)
+static int on_look_again(sd_event_source *source, uint64_t usec, void *userdata);
+
+/* A step that failed counts as success like every other end of the main process, so the start job says "done"
+ * all the same; only the status tells. */
+static void on_start_status(void *userdata, int r, const ServiceStatus *status)
 {
         Run *run = userdata;
         const char *step = NULL;
         Error e = ERROR_INIT;
 
-        if (run->state != RUN_STARTING)
+        if (run->state != RUN_STARTING || run->ready)
                 return;
-        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(step_statuses); i++)
+        if (r < 0 || (status->code == 0 && streq(status->result, "success"))) {
+                (void) run_timer(run, TIMER_STATUS, LOOK_DELAY, on_look_again);
+                return;
+        }
+        for (size_t i = 0; i < ELEMENTSOF(step_statuses); i++)
                 if (status->code == CLD_EXITED && status->status == step_statuses[i].status)
                         step = step_statuses[i].name;
         if (step)
                 error_set(&e, -EIO, "systemd could not set up the sandbox: step %s failed (status %d)", step,
                                 status->status);
         else
-                error_set(&e, -EIO, "systemd could not start the unit (result \"%s\")",
-                                r >= 0 ? status->result : "unknown");
+                error_set(&e, -EIO,
+                                "the unit ended before its command could be started (result \"%s\", status %d)",
+                                status->result, status->status);
         (void) run_host_error(run, step ? "sandbox_failed" : "start_failed",
                         "journalctl -b -u 'qscope-*' says more", &e);
+}
+
+static int on_look_again(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata)
+{
+        Run *run = userdata;
+
+        if (run->state != RUN_STARTING || run->ready)
+                return 0;
+        return manager_status(run->manager, run->plan->service, on_start_status, run) < 0
+                               ? run_timer(run, TIMER_STATUS, LOOK_DELAY, on_look_again)
+                               : 0;
 }
 
 static void on_started(void *userdata, int r, const Error *e)
@@ -226,12 +252,13 @@ static void on_started(void *userdata, int r, const Error *e)
         Run *run = userdata;
         Error copy = *e;
 
-        if (r >= 0 || run->state != RUN_STARTING || run->ready)
+        if (run->state != RUN_STARTING || run->ready)
                 return;
-        /* Refused at once, or a start job that failed: the unit then knows at which step. */
-        if (!strstr(e->text, "systemd's job for") ||
-                        manager_status(run->manager, run->plan->service, on_failed_status, run) < 0)
+        /* Refused at once; or a start job that ended, and then the unit knows how. */
+        if (r < 0 && !strstr(e->text, "systemd's job for"))
                 (void) run_host_error(run, "start_refused", NULL, &copy);
+        else
+                (void) run_timer(run, TIMER_STATUS, LOOK_DELAY, on_look_again);
 }
 
 static int on_start_timeout(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata)
@@ -421,19 +448,24 @@ static int prepare(Run *run)
         return 0;
 }
 
-static int add_signals(Run *run)
+static const int abort_signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+int run_block_signals(void)
 {
-        static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
         sigset_t set;
-        int r = 0;
 
         (void) sigemptyset(&set);
-        for (size_t i = 0; i < ELEMENTSOF(numbers); i++)
-                (void) sigaddset(&set, numbers[i]);
-        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-                return -errno;
-        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(numbers); i++)
-                r = sd_event_add_signal(run->event, &run->signals[i], numbers[i], on_signal, run);
+        for (size_t i = 0; i < ELEMENTSOF(abort_signals); i++)
+                (void) sigaddset(&set, abort_signals[i]);
+        return sigprocmask(SIG_BLOCK, &set, NULL) < 0 ? -errno : 0;
+}
+
+static int add_signals(Run *run)
+{
+        int r = run_block_signals();
+
+        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(abort_signals); i++)
+                r = sd_event_add_signal(run->event, &run->signals[i], abort_signals[i], on_signal, run);
         return r < 0 ? r : 0;
 }
 
@@ -467,6 +499,7 @@ static void clear(Run *run)
                 &run->life_source,
                 &run->exit_source,
                 &run->events_source,
+                &run->tasks_source,
                 &run->output_sources[0],
                 &run->output_sources[1],
         };
@@ -479,6 +512,7 @@ static void clear(Run *run)
                 &run->slice_fd,
                 &run->service_fd,
                 &run->events_fd,
+                &run->tasks_fd,
                 &run->stdin_fd,
                 &run->output_fds[0],
                 &run->output_fds[1],
@@ -536,6 +570,7 @@ int run_execute(const Plan *plan, const RunOptions *options, Outcome *outcome)
                 .slice_fd = -EBADF,
                 .service_fd = -EBADF,
                 .events_fd = -EBADF,
+                .tasks_fd = -EBADF,
                 .stdin_fd = -EBADF,
                 .output_fds = { -EBADF, -EBADF },
                 .phase_start_usec = now_monotonic(),
@@ -543,6 +578,7 @@ int run_execute(const Plan *plan, const RunOptions *options, Outcome *outcome)
         int r;
 
         outcome->started_realtime_usec = now_realtime();
+        (void) umask(0022); /* whatever the caller's is: the job's root must be readable */
         raise_descriptor_limit();
         r = host_read(&outcome->host);
         if (r == 0)

@@ -14,6 +14,9 @@ typedef struct RunOptions {
         bool trusted;          /* input paths were typed by a person */
 } RunOptions;
 
+/* Holds SIGINT, SIGTERM and SIGHUP back until run_execute() takes them. 0 or a negative errno. */
+int run_block_signals(void);
+
 /* Runs the plan, which must not have refusals. 0: the outcome says all, also that the host failed. -ENOMEM or
  * another errno only if not even an outcome could be had. */
 int run_execute(const Plan *plan, const RunOptions *options, Outcome *outcome);

@@ -152,6 +152,9 @@ static int on_grace_over(_unused_ sd_event_source *source, _unused_ uint64_t use
 
         if (run->state != RUN_DRAINING)
                 return 0;
+        /* Nothing is left; only systemd has not said yet how it ended. */
+        if (cgroup_is_populated(run->slice_fd) == 0)
+                return run_advance(run);
         run_phase(run, PHASE_DRAIN);
         r = cgroup_freeze(run->slice_fd, FREEZE_TIMEOUT);
         if (r < 0 && r != -ETIMEDOUT)
@@ -190,9 +193,36 @@ int run_kill(Run *run)
         return run_advance(run);
 }
 
+/* pids.events counts in the group that forks, which is the service's in kernels before 6.11, and systemd
+ * removes that group as soon as it is empty. So it is read whenever it changes, and once more when the main
+ * process ends. */
+static void read_tasks_events(Run *run)
+{
+        uint64_t *most = &run->outcome->events.pids_max;
+        uint64_t value = cgroup_value(run->service_fd, "pids.events", "max");
+
+        if (value != UNKNOWN && (*most == UNKNOWN || value > *most))
+                *most = value;
+}
+
+int on_tasks_events(_unused_ sd_event_source *source, int fd, _unused_ uint32_t revents, void *userdata)
+{
+        char text[256];
+
+        read_tasks_events(userdata);
+        /* The group is gone: there is nothing to be told of any more. */
+        if (pread(fd, text, sizeof(text), 0) < 0) {
+                Run *run = userdata;
+
+                run->tasks_source = sd_event_source_disable_unref(run->tasks_source);
+        }
+        return 0;
+}
+
 int run_main_ended(Run *run)
 {
         run->main_ended = true;
+        read_tasks_events(run);
         run_settle_exec(run);
         if (run->state == RUN_RUNNING) {
                 run->outcome->duration_usec = now_monotonic() - run->released_usec;
@@ -228,7 +258,7 @@ static void read_counters(Run *run)
         const Usage *base = &run->base;
 
         cgroup_read_usage(run->slice_fd, u);
-        cgroup_read_events(run->slice_fd, run->service_fd, &o->events);
+        cgroup_read_events(run->slice_fd, &o->events);
         if (!o->released)
                 return;
         u->cpu_usec = since(u->cpu_usec, base->cpu_usec);
@@ -242,9 +272,15 @@ static void read_counters(Run *run)
         u->memory_pressure_usec = since(u->memory_pressure_usec, base->memory_pressure_usec);
         u->io_pressure_usec = since(u->io_pressure_usec, base->io_pressure_usec);
         if (run->errors) {
-                o->events.emfile = error_counter_read(run->errors, 0);
-                o->events.enospc = error_counter_read(run->errors, 1);
-                o->events.efbig = error_counter_read(run->errors, 2);
+                uint64_t forks = error_counter_read(run->errors, COUNTED_FORK_EAGAIN);
+
+                o->events.emfile = error_counter_read(run->errors, COUNTED_EMFILE);
+                o->events.enospc = error_counter_read(run->errors, COUNTED_ENOSPC);
+                o->events.efbig = error_counter_read(run->errors, COUNTED_EFBIG);
+                /* With a limit on tasks there is no other reason for a fork to be refused so. */
+                if (forks != UNKNOWN && run->plan->limits.value[LIMIT_TASKS] != LIMIT_UNLIMITED &&
+                                (o->events.pids_max == UNKNOWN || forks > o->events.pids_max))
+                        o->events.pids_max = forks;
         }
 }
 

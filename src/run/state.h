@@ -38,13 +38,14 @@ typedef struct Run {
         Manager *manager;
 
         int gate_fd, stage_fd, life_fd;
-        int pidfd, proc_fd, slice_fd, service_fd, events_fd;
+        int pidfd, proc_fd, slice_fd, service_fd, events_fd, tasks_fd;
         int stdin_fd, output_fds[2]; /* the job's ends, closed here once they are handed over */
         Capture *captures[2];
         ErrorCounter *errors;
         Usage base; /* what the slice had used when the gate was opened */
 
-        sd_event_source *gate_source, *life_source, *exit_source, *events_source, *output_sources[2];
+        sd_event_source *gate_source, *life_source, *exit_source, *events_source, *tasks_source,
+                        *output_sources[2];
         sd_event_source *timers[_RUN_TIMER_MAX], *signals[3];
 
         pid_t pid;
@@ -82,4 +83,5 @@ int run_kill(Run *run);
 int run_main_ended(Run *run);
 int run_advance(Run *run);
 int on_cgroup_events(sd_event_source *source, int fd, uint32_t revents, void *userdata);
+int on_tasks_events(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 int on_output(sd_event_source *source, int fd, uint32_t revents, void *userdata);

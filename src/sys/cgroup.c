@@ -142,13 +142,12 @@ static uint64_t larger_known(uint64_t a, uint64_t b)
         return MAX(a, b);
 }
 
-void cgroup_read_events(int slice_fd, int service_fd, LimitEvents *events)
+void cgroup_read_events(int slice_fd, LimitEvents *events)
 {
         events->oom_kill = cgroup_value(slice_fd, "memory.events", "oom_kill");
         events->memory_max = cgroup_value(slice_fd, "memory.events", "max");
         events->swap_max = cgroup_value(slice_fd, "memory.swap.events", "max");
-        events->pids_max = larger_known(cgroup_value(slice_fd, "pids.events", "max"),
-                        cgroup_value(service_fd, "pids.events", "max"));
+        events->pids_max = larger_known(events->pids_max, cgroup_value(slice_fd, "pids.events", "max"));
 }
 
 int cgroup_is_populated(int fd)

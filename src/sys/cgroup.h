@@ -34,9 +34,9 @@ uint64_t cgroup_value(int fd, const char *file, const char *key);
 /* The group's counters into usage (cpu, memory, pids, io, pressure). What is not there stays UNKNOWN. */
 void cgroup_read_usage(int slice_fd, Usage *usage);
 
-/* The counters of limits that fired. pids.events counts in the group that was forking, which is the service's
- * in older kernels and the one whose limit it was in newer ones; so the larger of both. */
-void cgroup_read_events(int slice_fd, int service_fd, LimitEvents *events);
+/* The counters of limits that fired. pids_max: only if it is larger than what is there already, since older
+ * kernels count it in the group that forks. */
+void cgroup_read_events(int slice_fd, LimitEvents *events);
 
 /* 1: some process is in it or below, 0: none, or a negative errno. */
 int cgroup_is_populated(int fd);

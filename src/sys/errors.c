@@ -12,15 +12,15 @@
 #include "sys/mount.h"
 
 struct ErrorCounter {
-        size_t n_errors, n_cpus;
-        int *fds; /* n_errors × n_cpus: an event of a control group counts on one CPU only */
+        size_t n_cpus;
+        int *fds; /* _COUNTED_ERROR_MAX × n_cpus: an event of a control group counts on one CPU only */
 };
 
 ErrorCounter *error_counter_free(ErrorCounter *counter)
 {
         if (!counter)
                 return NULL;
-        for (size_t i = 0; i < counter->n_errors * counter->n_cpus; i++)
+        for (size_t i = 0; i < _COUNTED_ERROR_MAX * counter->n_cpus; i++)
                 safe_close(counter->fds[i]);
         free(counter->fds);
         free(counter);
@@ -40,21 +40,48 @@ static int tracepoint_id(uint64_t *ret)
         return r < 0 ? r : parse_u64(text, ret);
 }
 
-static int open_event(int cgroup_fd, int cpu, uint64_t id, int error)
+/* The kernel's filter language (Documentation/trace/events.rst, 5.2). */
+static void write_filter(CountedError error, char *filter, size_t size)
+{
+        switch (error) {
+        case COUNTED_EMFILE:
+                (void) snprintf(filter, size, "ret == -%d", EMFILE);
+                break;
+        case COUNTED_ENOSPC:
+                /* inotify_add_watch says it for a limit of its own (inotify(7)), which is no full disk. */
+                (void) snprintf(filter, size, "ret == -%d && id != %d", ENOSPC, (int) SYS_inotify_add_watch);
+                break;
+        case COUNTED_EFBIG:
+                (void) snprintf(filter, size, "ret == -%d", EFBIG);
+                break;
+        case COUNTED_FORK_EAGAIN:
+#ifdef SYS_fork
+                (void) snprintf(filter, size, "ret == -%d && (id == %d || id == %d || id == %d || id == %d)",
+                                EAGAIN, (int) SYS_clone, (int) SYS_clone3, (int) SYS_fork, (int) SYS_vfork);
+#else
+                (void) snprintf(filter, size, "ret == -%d && (id == %d || id == %d)", EAGAIN, (int) SYS_clone,
+                                (int) SYS_clone3);
+#endif
+                break;
+        case _COUNTED_ERROR_MAX:
+                break;
+        }
+}
+
+static int open_event(int cgroup_fd, int cpu, uint64_t id, CountedError error)
 {
         struct perf_event_attr attr = {
                 .type = PERF_TYPE_TRACEPOINT,
                 .size = sizeof(attr),
                 .config = id,
         };
-        char filter[64];
+        char filter[128] = "";
         int fd = (int) syscall(SYS_perf_event_open, &attr, cgroup_fd, cpu, -1,
                         PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC);
 
         if (fd < 0)
                 return -errno;
-        /* inotify_add_watch says ENOSPC for a limit of its own (inotify(7)), which is no full disk. */
-        (void) snprintf(filter, sizeof(filter), "ret == -%d && id != %d", error, (int) SYS_inotify_add_watch);
+        write_filter(error, filter, sizeof(filter));
         if (ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter) < 0) {
                 int r = -errno;
 
@@ -64,46 +91,45 @@ static int open_event(int cgroup_fd, int cpu, uint64_t id, int error)
         return fd;
 }
 
-int error_counter_open(int cgroup_fd, const int *errors, size_t n_errors, ErrorCounter **ret)
+int error_counter_open(int cgroup_fd, ErrorCounter **ret)
 {
         _cleanup_(error_counter_freep) ErrorCounter *counter = calloc(1, sizeof(*counter));
         long cpus = sysconf(_SC_NPROCESSORS_CONF);
         uint64_t id;
         int r;
 
-        if (!counter || cpus <= 0 || n_errors > ERROR_COUNTER_MAX)
+        if (!counter || cpus <= 0)
                 return counter ? -EINVAL : -ENOMEM;
         r = tracepoint_id(&id);
         if (r < 0)
                 return r;
-        counter->fds = calloc(n_errors * (size_t) cpus, sizeof(int));
+        counter->fds = calloc(_COUNTED_ERROR_MAX * (size_t) cpus, sizeof(int));
         if (!counter->fds)
                 return -ENOMEM;
         counter->n_cpus = (size_t) cpus;
-        counter->n_errors = n_errors;
-        for (size_t i = 0; i < n_errors * (size_t) cpus; i++)
+        for (size_t i = 0; i < _COUNTED_ERROR_MAX * counter->n_cpus; i++)
                 counter->fds[i] = -EBADF;
-        for (size_t i = 0; i < n_errors; i++) {
+        for (CountedError error = 0; error < _COUNTED_ERROR_MAX; error++) {
                 for (int cpu = 0; cpu < (int) cpus; cpu++) {
-                        int fd = open_event(cgroup_fd, cpu, id, errors[i]);
+                        int fd = open_event(cgroup_fd, cpu, id, error);
 
                         if (fd == -ENODEV)
                                 continue; /* this CPU is offline */
                         if (fd < 0)
                                 return fd;
-                        counter->fds[i * counter->n_cpus + (size_t) cpu] = fd;
+                        counter->fds[(size_t) error * counter->n_cpus + (size_t) cpu] = fd;
                 }
         }
         *ret = TAKE_PTR(counter);
         return 0;
 }
 
-uint64_t error_counter_read(const ErrorCounter *counter, size_t index)
+uint64_t error_counter_read(const ErrorCounter *counter, CountedError error)
 {
         uint64_t sum = 0;
 
         for (size_t cpu = 0; cpu < counter->n_cpus; cpu++) {
-                int fd = counter->fds[index * counter->n_cpus + cpu];
+                int fd = counter->fds[(size_t) error * counter->n_cpus + cpu];
                 uint64_t value;
 
                 if (fd < 0)

@@ -9,12 +9,18 @@
 
 typedef struct ErrorCounter ErrorCounter;
 
-#define ERROR_COUNTER_MAX 4
+typedef enum CountedError {
+        COUNTED_EMFILE,      /* no more descriptors */
+        COUNTED_ENOSPC,      /* a full file system */
+        COUNTED_EFBIG,       /* a file over its limit */
+        COUNTED_FORK_EAGAIN, /* no more processes or threads */
+        _COUNTED_ERROR_MAX,
+} CountedError;
 
-/* errors: positive errno values. From here on they are counted. A negative errno: this kernel or this
- * container does not allow it, which is a blind spot and no failure. */
-int error_counter_open(int cgroup_fd, const int *errors, size_t n_errors, ErrorCounter **ret);
-/* How many system calls returned errors[index] so far; UNKNOWN when it cannot be read. */
-uint64_t error_counter_read(const ErrorCounter *counter, size_t index);
+/* From here on they are counted. A negative errno: this kernel or this container does not allow it, which is
+ * a blind spot and no failure. */
+int error_counter_open(int cgroup_fd, ErrorCounter **ret);
+/* How many system calls failed so until now; UNKNOWN when it cannot be read. */
+uint64_t error_counter_read(const ErrorCounter *counter, CountedError error);
 ErrorCounter *error_counter_free(ErrorCounter *counter);
 DEFINE_CLEANUP(ErrorCounter *, error_counter_free)

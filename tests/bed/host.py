@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the bed is and what is on it: capabilities, speed, and what a run left behind.
 
 Knows nothing about jobs or receipts; lib.py does.
@@ -210,9 +211,12 @@ def wait_until(predicate, seconds, step=0.01):
 
 
 def job_units():
-    """Names of the job units (services and slices) that systemd has now."""
-    found = (name.split()[-1] for name in _units())
-    return sorted(name for name in found if re.fullmatch(r"qscope-.*\.(service|slice)", name))
+    """Names of the job units (services and slices) that systemd has now.
+
+    Nothing else that begins with qscope-: the tests themselves may run in such a unit.
+    """
+    found = {name.split()[-1] for name in _units()}
+    return sorted(name for name in found if re.fullmatch(r"qscope-[0-9a-f]{32}\.\w+", name))
 
 
 def job_processes():

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs, receipts and expectations for the tests of a bed.
 
 A test is a function with @test, in a module that names its GROUP. Its docstring says why it is
@@ -44,6 +45,10 @@ SEED_KEYS = (
 
 class Failure(Exception):
     """An expectation that does not hold."""
+
+
+class TimeUp(BaseException):
+    """The test's time is over; nothing on the way up may take it for one failed case."""
 
 
 class Skip(Exception):
@@ -161,6 +166,8 @@ def collect(cases, function):
             function(*case)
         except Failure as failure:
             failed.append(f"{short(case[0], 80)}: {failure}")
+        except (LookupError, TypeError, ValueError, OSError) as error:
+            failed.append(f"{short(case[0], 80)}: {type(error).__name__}: {error}")
     if failed:
         raise Failure(f"{len(failed)} of {len(cases)} cases: " + "; ".join(failed))
 
@@ -540,16 +547,20 @@ class drop_in:
 
     def __init__(self, path, content, reload=False):
         self.path, self.content, self.reload = path, content, reload
+        self.made = []
 
     def __enter__(self):
-        self.made = not os.path.isdir(os.path.dirname(self.path))
+        directory = os.path.dirname(self.path)
+        while not os.path.isdir(directory):
+            self.made.append(directory)
+            directory = os.path.dirname(directory)
         write(self.path, self.content)
         self._tell()
 
     def __exit__(self, *_):
         os.unlink(self.path)
-        if self.made:
-            os.rmdir(os.path.dirname(self.path))
+        for directory in self.made:
+            os.rmdir(directory)
         self._tell()
 
     def _tell(self):

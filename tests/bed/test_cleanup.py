@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Never hang, never leave anything: background children, timeouts, interrupted runs, and a systemd
 that reloads, refuses or is not there. The runner checks the host after every test; here is what
 must hold besides."""
@@ -24,6 +25,16 @@ def survivors():
 def no_survivor(seconds=0.5):
     dead = host.wait_until(lambda: not survivors(), lib.bound(seconds))
     check(dead, f"processes of the job are alive: {host.job_processes()}")
+
+
+def wait_for_job():
+    """Until the command itself runs, not only the program that holds its place."""
+
+    def running():
+        return any(uid in host.JOB_UIDS and not name.startswith("qscope")
+                   for _, name, uid, _ in host.processes())
+
+    check(host.wait_until(running, lib.bound(5)), "the job did not start")
 
 
 # --- background children ----------------------------------------------------------------
@@ -92,9 +103,9 @@ def test_short_lived_helper():
 @test()
 def test_nothing_left_costs_nothing():
     """The grace for helpers is not waited for when nothing is left."""
-    runs = [passes(["true"]) for _ in range(5)]
-    best = min(run.seconds for run in runs)
-    check(best < lib.bound(0.4), f"the fastest of five runs of `true` took {best:.2f} s")
+    timings = [passes(["true"])["timing"] for _ in range(5)]
+    best = min(timing["drain"] + timing["settle"] for timing in timings)
+    check(best < lib.bound(60), f"drain and settle of `true` took {best} ms in the best of five")
 
 
 @test()
@@ -179,8 +190,14 @@ def interrupted(delay, number, argv, early):
     return run
 
 
+def time_to_read_a_job():
+    """How long a call takes that ends where the job was read, now, with whatever else runs."""
+    times = [lib.qscope("run", "missing.json").seconds for _ in range(3)]
+    return max(times)
+
+
 def sweep(number):
-    early = 0.012 * host.slow()
+    early = 3 * time_to_read_a_job()
     cases = [(delay, number, ["sleep", "30"], delay < early) for delay in delays()]
     collect(cases, interrupted)
 
@@ -201,7 +218,7 @@ def test_sigterm():
 def test_interrupted_in_the_middle():
     """The plain case: a running job, Ctrl-C, and what it had printed is kept."""
     started = lib.start_job(sh("echo begun; sleep 30"))
-    check(host.wait_until(survivors, lib.bound(5)), "the job did not start")
+    wait_for_job()
     time.sleep(lib.bound(0.2))
     started.kill(signal.SIGINT)
     run = lib.verdict(started.finish(10), 130, "aborted")
@@ -237,7 +254,7 @@ def test_two_signals():
     """An impatient Ctrl-C Ctrl-C does not interrupt the clean-up."""
     for gap in (0, 0.005, 0.05):
         started = lib.start_job(sh("trap '' INT TERM; sleep 30 & sleep 30"))
-        check(host.wait_until(survivors, lib.bound(5)), "the job did not start")
+        wait_for_job()
         time.sleep(0.1)
         for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
             started.kill(number)
@@ -271,7 +288,7 @@ def test_sigkill_at_any_moment():
 def test_sigkill_while_running():
     """SIGKILL while the job runs: one next run clears everything away and is clean itself."""
     started = lib.start_job(sh("sleep 60 & sleep 60"))
-    check(host.wait_until(survivors, lib.bound(5)), "the job did not start")
+    wait_for_job()
     started.kill(signal.SIGKILL)
     started.finish(5)
     run = passes(["true"])
@@ -284,7 +301,7 @@ def test_sigkill_without_a_next_run():
     """When qscope is gone and nobody runs it again, the job still ends by itself soon after its
     timeout."""
     started = lib.start_job(job(["sleep", "60"], timeout_sec=2))
-    check(host.wait_until(survivors, lib.bound(5)), "the job did not start")
+    wait_for_job()
     started.kill(signal.SIGKILL)
     started.finish(5)
     check(host.wait_until(lambda: not survivors(), 2 + lib.bound(30)), "the job is still alive")
@@ -295,7 +312,7 @@ def test_sigkill_without_a_next_run():
 def test_qscope_is_stopped():
     """A qscope that is stopped (Ctrl-Z) does not give the job more time."""
     started = lib.start_job(job(["sleep", "60"], timeout_sec=2))
-    check(host.wait_until(survivors, lib.bound(5)), "the job did not start")
+    wait_for_job()
     started.kill(signal.SIGSTOP)
     dead = host.wait_until(lambda: not survivors(), 2 + lib.bound(30))
     started.kill(signal.SIGCONT)
@@ -308,7 +325,7 @@ def test_qscope_is_stopped():
 def test_a_living_run_is_left_alone():
     """Clearing up after dead runs does not touch one that is alive."""
     started = lib.start_job(sh("sleep 2; echo done"))
-    check(host.wait_until(survivors, lib.bound(5)), "the job did not start")
+    wait_for_job()
     for _ in range(3):
         passes(["true"])
     eq(lib.verdict(started.finish(), 0, "pass").out, "done\n", "stdout")
@@ -318,7 +335,7 @@ def test_a_living_run_is_left_alone():
 def test_hangup():
     """The terminal is closed (SIGHUP): no job goes on unattended."""
     started = lib.start_job(["sleep", "30"])
-    check(host.wait_until(survivors, lib.bound(5)), "the job did not start")
+    wait_for_job()
     started.kill(signal.SIGHUP)
     run = started.finish(15)
     check(run.status != 0, "exit status 0")
@@ -331,7 +348,7 @@ def test_hangup():
 
 def during(action, argv, seconds=1.5):
     started = lib.start_job(argv)
-    check(host.wait_until(survivors, lib.bound(5)), "the job did not start")
+    wait_for_job()
     time.sleep(lib.bound(0.2))
     action()
     return started.finish(20 + seconds)
@@ -540,6 +557,7 @@ def weakened(settings, index):
         run = run_job(py(LOOK))
     if run.status == 4:
         eq([run["verdict"], run["stdout"]], ["error", ""], "verdict and stdout")
+        check(run.seconds < lib.bound(5), f"the refusal took {run.seconds:.1f} s")
         return
     eq(run.status, 0, "exit status")
     got = run.out.split()[index]
@@ -548,7 +566,7 @@ def weakened(settings, index):
     check(not bad, f"the command ran with a weaker sandbox: {run.out!r}")
 
 
-@test(timeout=40)
+@test(timeout=100)
 def test_weakened_sandbox():
     """A setting of the host takes a part of the sandbox away: the command is not released."""
     collect(WEAKENED, weakened)
@@ -570,7 +588,7 @@ def test_workspace_survives_everything():
     script = sh("rm a; echo x > b; sleep 30")
     for number in (signal.SIGINT, signal.SIGKILL):
         started = lib.start_job(job(script, cwd=top))
-        check(host.wait_until(survivors, lib.bound(5)), "the job did not start")
+        wait_for_job()
         time.sleep(lib.bound(0.2))
         started.kill(number)
         started.finish(15)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract of `qscope run`: the first job file and its receipt, commands, verdicts, exit
 statuses, expectations, and the receipt's file."""
 
@@ -202,6 +203,46 @@ def test_carried_keys():
     eq([run["x_trace"], run["x_list"]], ["t-1", [1, 2]], "x_ keys")
 
 
+# --- the examples -----------------------------------------------------------------------
+
+EXAMPLES = [
+    ("hello", "pass", 0, False),
+    ("tool-missing", "fail", 127, False),
+    ("times-out", "fail", None, True),
+    ("background-listener", "fail", 0, False),
+    ("edits-workspace", "pass", 0, False),
+    ("changes-too-much", "fail", 0, False),
+]
+
+
+def examples():
+    """A copy of the examples, which lie beside the tests or where packages put them."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    for place in (f"{here}/../../examples", "/usr/share/doc/qscope/examples"):
+        if os.path.isdir(place):
+            return shutil.copytree(place, scratch("examples"))
+    raise lib.Lacks("the examples")
+
+
+def example(name, want, exit_code, timed_out, top):
+    path = scratch(f"{name}.receipt")
+    run = lib.qscope("run", f"{top}/{name}.json", path, receipt_path=path, cwd=f"{top}/project")
+    eq([run["verdict"], run.status], [want, 0 if want == "pass" else 1], "verdict and status")
+    eq([run["exit_code"], run["timed_out"]], [exit_code, timed_out], "outcome")
+    check(run["rationale"], "no rationale")
+
+
+@test()
+def test_examples():
+    """The examples of the manual do what they say, and leave their project as it is."""
+    top = examples()
+    before = lib.snapshot(f"{top}/project")
+    collect([(*case, top) for case in EXAMPLES], example)
+    if host.has_controllers():
+        example("out-of-memory", "fail", None, False, top)
+    lib.untouched(f"{top}/project", before)
+
+
 # --- exit statuses and signals ----------------------------------------------------------
 
 
@@ -398,7 +439,7 @@ def test_over_the_ceiling():
 @test()
 def test_limit_over_the_ceiling():
     """The same for a limit; at the ceiling it is accepted."""
-    with lib.policy_drop_in(max={"file_size": "2M"}):
+    with lib.policy_drop_in(max={"limits": {"file_size": "2M"}}):
         passes(job(["true"], limits={"file_size": "2M"}))
         with lib.nothing_started():
             run = rejected(job(["true"], limits={"file_size": "3M"}))
@@ -613,6 +654,15 @@ def test_receipt_path_is_a_directory():
     check(os.path.isdir(directory) or os.path.isdir(f"{directory}.~1~"), "the directory is gone")
 
 
+def fill_up(path):
+    filler = os.open(path, os.O_WRONLY | os.O_CREAT)
+    try:
+        while True:
+            os.write(filler, b"x" * 4096)
+    except OSError:
+        os.close(filler)
+
+
 @test()
 def test_disk_full_for_the_receipt():
     """No room for the receipt: status 4 with a sentence, and no torn file in its place."""
@@ -621,13 +671,7 @@ def test_disk_full_for_the_receipt():
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,nr_inodes=16", "tmpfs", directory],
                    check=True)
     lib.write(directory + "/earlier", "x")
-    with open(directory + "/filler", "wb") as file:
-        try:
-            while True:
-                file.write(b"x" * 4096)
-                file.flush()
-        except OSError:
-            pass
+    fill_up(directory + "/filler")
     run = lib.qscope("run", lib.write_job(["seq", "2000"]), directory + "/r.json")
     one_of(run.status, (2, 4), "exit status")
     contains(run.stderr, directory, "stderr")
@@ -654,7 +698,7 @@ def test_every_run_writes_a_receipt():
     fails(["false"])
     fails(["no-such-tool-here"])
     with lib.drop_in("/run/systemd/system/qscope-.service.d/90-bed-test.conf",
-                     "[Service]\nExecStartPre=/nonexistent/program\n", reload=True):
+                     "[Service]\nBindPaths=/not/there:/x\n", reload=True):
         run = errors(["true"])
     eq([run["exit_code"], run["match_expected"]], [None, False], "outcome")
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is executed, with which arguments and environment, and why a command could not be."""
 
 import hashlib
@@ -277,7 +278,7 @@ EXEC_ERRORS = [
     ("./no-interpreter", (126, 127), "ENOENT", ("bad_interpreter",), ["/nonexistent/interpreter"]),
     ("./crlf", (126, 127), "ENOENT", ("bad_interpreter",), ["CRLF", "\\r", "carriage", "Windows"]),
     ("./no-shebang", (126,), "ENOEXEC", ("no_shebang",), ["#!", "shebang"]),
-    ("./empty", (126,), "ENOEXEC", ("no_shebang", "other"), []),
+    ("./empty", (126,), "ENOEXEC", ("no_shebang", "not_executable", "other"), ["empty"]),
     ("./foreign", (126,), "ENOEXEC", ("wrong_architecture",), ["architecture", "machine", "built"]),
     ("./loop", (126, 127), "ELOOP", ("not_found", "other"), []),
 ]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job that tries: what it must not see, reach, change or share."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each limit is enforced by the kernel, named with the kernel's counter, and not mistaken for
 another; the next run starts clean."""
 
@@ -330,10 +331,10 @@ BAD_LIMITS = [
     ("memory", "12X"), ("memory", -1), ("memory", 1.5), ("memory", True), ("memory", ""),
     ("memory", "1e3"), ("memory", " 64M"), ("memory", "64 M"), ("memory", []), ("memory", "-5M"),
     ("memory", "99999999999999999999"), ("memory", "0x10"), ("memory", "64m b"),
-    ("tasks", "many"), ("tasks", 0), ("tasks", -3), ("tasks", 2.5),
+    ("tasks", "many"), ("tasks", -3), ("tasks", 2.5),
     ("cpu", "fast"), ("cpu", 150), ("cpu", "0%"), ("cpu", "-5%"), ("cpu", "50"),
     ("cpu_time_sec", 0), ("cpu_time_sec", "1s"), ("cpu_time_sec", -1),
-    ("file_size", "big"), ("open_files", 0), ("open_files", "64K!"), ("disk", "16Q"),
+    ("file_size", "big"), ("open_files", "64K!"), ("disk", "16Q"),
     ("inodes", -1), ("output", "-1"), ("output", {}),
     ("no_such_limit", 1), ("Memory", "64M"), ("MEMORY", 1),
 ]
@@ -354,12 +355,13 @@ def test_bad_limits():
 
 @test()
 def test_too_small_for_the_run_itself():
-    """A memory limit so small that our own stage would die is refused, not reported as the job's
-    out-of-memory."""
-    with lib.nothing_started():
-        run = run_job(job(["true"], limits={"memory": 4096}))
-    one_of(run.status, (2, 3), "exit status")
-    mentions(run.stderr + json.dumps(run.receipt), ["memory"], "the sentence")
+    """A limit so small that our own stage would die of it is refused, not reported as the job's
+    fault."""
+    for key, value in (("memory", 4096), ("tasks", 0), ("open_files", 0)):
+        with lib.nothing_started():
+            run = run_job(job(["true"], limits={key: value}))
+        one_of(run.status, (2, 3), f"exit status for limits.{key}")
+        mentions(run.stderr + json.dumps(run.receipt), [key], "the sentence")
 
 
 @test()

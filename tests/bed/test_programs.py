@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ordinary programs find an ordinary system. Each of these was broken by some sandbox."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many runs, one after the other and at once: all complete, nothing left."""
 
 import concurrent.futures

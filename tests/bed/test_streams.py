@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Output is bytes: counted and hashed whole, kept head and tail, harmless on a terminal."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The workspace: seen at its own path, writable, and never changed for real."""
 
 import json

@@ -87,7 +87,7 @@ static const Case cases[] = {
                         EXEC_NO_SHEBANG, 126, "without a #! line" },
         { "byte order mark", ENOEXEC, "exec", "./a", "./a", FILE_755, HEAD("\xef\xbb\xbf#!/bin/sh\n"),
                         EXEC_NO_SHEBANG, 126, "byte order mark" },
-        { "empty", ENOEXEC, "exec", "./a", "./a", FILE_755, NO_HEAD, EXEC_NOT_EXECUTABLE, 126, "is empty" },
+        { "empty", ENOEXEC, "exec", "./a", "./a", FILE_755, NO_HEAD, EXEC_NO_SHEBANG, 126, "is empty" },
         { "not read", ENOEXEC, "exec", "./a", "./a", 0, NO_HEAD, EXEC_NOT_EXECUTABLE, 126,
                         "not in any format" },
         { "rubbish", ENOEXEC, "exec", "./a", "./a", FILE_755, HEAD("\x01\x02\x03\x04"), EXEC_NOT_EXECUTABLE,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2034 # what looks unused here, other parts use
 #
 # Messages, exit statuses, locks and the cache's life cycle.
@@ -44,7 +45,7 @@ tail_of() { # FILE HEADING
     [[ -s $1 ]] || return 0
     warn "$2"
     # Consoles and logs may carry escape sequences; a terminal must not obey them.
-    tail -n 25 "$1" | sed 's/\x1b\[[0-9;?]*[A-Za-z]//g' | tr -d '\000-\010\013-\037\177' |
+    tail -n 50 "$1" | sed 's/\x1b\[[0-9;?]*[A-Za-z]//g' | tr -d '\000-\010\013-\037\177' |
         sed 's/^/  | /' >&9
 }
 
@@ -96,7 +97,8 @@ part_path() { # PART KEY
 }
 
 # Makes the directory PART@KEY by calling MAKER with the name of a temporary directory,
-# unless it is there; then drops the part's older entries that nobody uses. The caller
+# unless it is there; then drops the part's older entries that nobody uses, but for the
+# last used: two branches side by side would else make each other's trees anew. The caller
 # keeps using the part under a shared lock, which is left open on purpose.
 make_part() { # PART KEY MAKER ARG...
     local part=$1 key=$2 path work build_fd use_fd
@@ -112,18 +114,20 @@ make_part() { # PART KEY MAKER ARG...
             return 1
         }
         mv -T "$work" "$path"
-        drop_part_entries "$part" "$path"
+        drop_old_entries "$part" "$path"
     fi
     lock "use-$part@$key" use_fd -s
+    touch "$path"
     unlock build_fd
 }
 
-# Both want the part's lock held.
-drop_part_entries() { # PART KEEP
-    local entry
-    for entry in "$BED_CACHE/parts/$1@"*; do
-        [[ ! -d $entry || $entry == "$2" ]] || drop_part_entry "${entry##*/}" || true
-    done
+# An entry's time is that of its last use. These want the part's lock held.
+drop_old_entries() { # PART NEWEST
+    local entry kept=0
+    while read -r entry; do
+        [[ $entry != "$2" ]] || continue
+        ((kept++ < 1)) || drop_part_entry "${entry##*/}" || true
+    done < <(ls -dt "$BED_CACHE/parts/$1@"*)
 }
 
 drop_part_entry() { # PART@KEY

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2034 # what looks unused here, other parts use
 #
 # What the beds are made of: releases, packages, masked units, limits.
@@ -48,8 +49,9 @@ BED_MASKED_UNITS=(
 # overlay cannot be id-mapped. /opt stays on the overlay: tests use it as just that.
 BED_REAL_DIRS=(/root /home /srv /var/tmp /var/lib/qscope)
 
-BED_BOOT_SEC_CONTAINER=60
-BED_BOOT_SEC_VM=240
+# Generous: the machine may be busy with another bed.
+BED_BOOT_SEC_CONTAINER=120
+BED_BOOT_SEC_VM=420
 BED_POWEROFF_SEC=30
 BED_TIMEOUT_SEC=1200
 

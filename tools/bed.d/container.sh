@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2034 # what looks unused here, other parts use
 #
 # The container bed: systemd-nspawn on layers, in namespaces and a cgroup of its own.
@@ -13,7 +14,8 @@ io_uring_setup io_uring_enter io_uring_register \
 # the chain is killed when its parent is gone, and the last is first of a PID namespace.
 exec_container() { # LOWER_LAYERS
     local scope=()
-    if [[ -d /run/systemd/system ]]; then
+    # The directory alone is what a package's script or a fake may have left.
+    if [[ -d /run/systemd/system && $(</proc/1/comm) == systemd ]]; then
         scope=(systemd-run --scope --quiet --collect --unit="${BED_RUN##*/}" -p Delegate=yes --)
     fi
     export BED_RUN BED_LAYERS=$1 BED_SYSCALLS BED_DIRS="${BED_REAL_DIRS[*]}" BED_SHELL=$OPT_SHELL

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2034 # what looks unused here, other parts use
 #
 # The project's current build, compiled in the OS tree against that release's libraries.
@@ -30,8 +31,24 @@ project_part() { # SUITE
 }
 
 need_project() { # SUITE
+    drop_orphans
     BED_PROJECT=$(part_path "$(project_part "$1")" "$(project_key "$1")")
     make_part "$(project_part "$1")" "$(project_key "$1")" make_project "$1"
+}
+
+# Builds of source directories that are gone, as a CI's clones are.
+drop_orphans() {
+    local dir part entry part_fd
+    for dir in "$BED_CACHE"/meson/*; do
+        [[ -f $dir/source && ! -d $(<"$dir/source") ]] || continue
+        part=${dir##*/}
+        lock "part-$part" part_fd -x -n || continue
+        rm -rf --one-file-system "$dir"
+        for entry in "$BED_CACHE/parts/$part@"*; do
+            [[ ! -d $entry ]] || drop_part_entry "${entry##*/}" || true
+        done
+        unlock part_fd
+    done
 }
 
 make_project() { # SUITE TARGET
@@ -57,6 +74,7 @@ compile() { # SUITE TARGET
         mkdir -p "$work"
         tree_path "$1" >"$work/tree"
     fi
+    echo "$BED_SOURCE" >"$work/source"
     BED_TREE=$(tree_path "$1") BED_SOURCE=$BED_SOURCE BED_WORK=$work BED_TARGET=$2 \
         setpriv --pdeathsig KILL unshare --mount --pid --net --ipc --fork --kill-child \
         --propagation private -- /bin/bash "$BED_LIB/project-inner"

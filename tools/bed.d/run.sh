@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2034 # what looks unused here, other parts use
 #
 # One run of a bed of either kind: its directory, its output, its end. The kind's own
@@ -118,6 +119,7 @@ finish_run() { # TIMEOUT_SEC
         warn "the command did not end within $1 s: the bed was stopped (--timeout)"
         exit "$BED_EXIT_TIMEOUT"
     fi
+    tail_of "$BED_RUN/qemu" "qemu says:"
     tail_of "$BED_RUN/console" "the bed's last console lines:"
     if status_line '^started' >/dev/null; then
         die "the bed died while the command ran"

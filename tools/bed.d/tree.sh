@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2034 # what looks unused here, other parts use
 #
 # One OS tree per release: Debian, bootstrapped with this machine's mirror.
@@ -11,7 +12,7 @@ tree_key() { # SUITE
     {
         echo "$BED_TREE_VERSION $1 $(uname -m) $BED_KERNEL_PACKAGE"
         tree_packages "$1"
-        cat "$BED_LIB/tree-hook"
+        grep -v '^# SPDX' "$BED_LIB/tree-hook"
     } | short_hash
 }
 

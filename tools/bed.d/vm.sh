@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2034 # what looks unused here, other parts use
 #
 # The vm bed: qemu with the OS tree as an ext4 image, thrown away after each run.
@@ -122,7 +123,6 @@ run_vm() {
     exec_vm "file,path=$BED_RUN/console" </dev/null >"$BED_RUN/qemu" 2>&1 9>&- &
     BED_PID=$!
     follow_bed "$BED_BOOT_SEC_VM" "$OPT_TIMEOUT"
-    tail_of "$BED_RUN/qemu" "qemu says:"
 }
 
 shell_vm() {
