@@ -23,7 +23,14 @@ typedef enum RunState {
         RUN_DONE,
 } RunState;
 
-typedef enum RunTimer { TIMER_WATCHDOG, TIMER_DEADLINE, TIMER_CPU, TIMER_STATUS, _RUN_TIMER_MAX } RunTimer;
+typedef enum RunTimer {
+        TIMER_WATCHDOG,
+        TIMER_DEADLINE,
+        TIMER_CPU,
+        TIMER_STATUS,
+        TIMER_LAYER,
+        _RUN_TIMER_MAX
+} RunTimer;
 
 typedef struct Run {
         const Plan *plan;
