@@ -114,7 +114,7 @@ only_in_first() { # FIRST SECOND SENTENCE
         local missing
         missing=$(comm -23 <(sort -u <<<"$1") <(sort -u <<<"$2"))
         [[ -z $missing ]] && return
-        printf '%s\n' "$missing" | sed "s/\$/: $3/"
+        printf '%s\n' "$missing" | sed "s|\$|: $3|"
         return 1
 }
 
@@ -161,15 +161,16 @@ check_exit_statuses() {
         return "$status"
 }
 
-table_keys() { # FILE -> the keys of its tables of readers and limits
-        grep -ohE '^ +(\[[A-Z_]+\] = )?\{ "[a-z_0-9]+", ' "$@" | sed -E 's/.*"([a-z_0-9]+)".*/\1/' | sort -u
+table_keys() { # FILE... -> the keys of their tables of readers and limits
+        grep -ohE '\{ "[a-z_0-9]+", ([a-z_]*read|(NULL|"[A-Z][A-Za-z]+"), LIMIT)' "$@" |
+                sed -E 's/[^"]*"([a-z_0-9]+)".*/\1/' | sort -u
 }
 
 # Every key that the readers know is in the manual page of job files.
 check_job_keys() {
         local keys page
         keys=$(table_keys "$ROOT"/src/core/{job,expect,limits}.c)
-        page=$(words '^\.(B|BR|TP|IP) "?[a-z_0-9]+' "$ROOT/man/qscope.job.5" | sed -E 's/^\.[A-Z]+ "?//')
+        page=$(words '^\.B [a-z_0-9]+' "$ROOT/man/qscope.job.5" | sed 's/^.B //')
         only_in_first "$keys" "$page" "a key of job files, not in man/qscope.job.5" &&
                 only_in_first "$page" "$keys" "in man/qscope.job.5, not a key of job files"
 }
