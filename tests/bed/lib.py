@@ -448,6 +448,8 @@ def job(argv, **fields):
 
 
 def verdict(run, status, want):
+    global last_run
+    last_run = run  # of several at once, the one that is judged
     eq(run.status, status, "qscope's exit status")
     eq(run["verdict"], want, "verdict")
     if want == "pass":

@@ -147,7 +147,7 @@ TOOLS = [
     ("ps of itself", sh("ps -o comm= -p $$"), "sh\n"),
     ("nproc", sh("test $(nproc) -ge 1 && echo ok"), "ok\n"),
     ("load average", sh("cut -d' ' -f1 /proc/loadavg | grep -c ."), "1\n"),
-    ("uptime", sh("test -s /proc/uptime && echo ok"), "ok\n"),
+    ("uptime", sh("grep -c . /proc/uptime"), "1\n"),
     ("df", sh("df . >/dev/null && df /tmp > /dev/null && echo ok"), "ok\n"),
     ("mkfifo", sh("mkfifo p; echo x > p & cat p; wait"), "x\n"),
     ("tar", sh("mkdir d; echo 1 > d/f; tar czf d.tgz d; rm -r d; tar xzf d.tgz; cat d/f"), "1\n"),
@@ -276,8 +276,8 @@ PYTHON = [
      "2.0 b'v'\n"),
     ("ioctl, sendfile", "import os; a = open('README', 'rb'); b = open('g', 'wb')\n"
      "print(os.sendfile(b.fileno(), a.fileno(), 0, 4))", "4\n"),
-    ("copy_file_range", "import os; a = open('README', 'rb'); b = open('g', 'wb')\n"
-     "print(os.copy_file_range(a.fileno(), b.fileno(), 4))", "4\n"),
+    ("copying", "import shutil; shutil.copy2('README', 'g'); shutil.copytree('.', '/tmp/t')\n"
+     "print(open('/tmp/t/g').read(), end='')", "a workspace\n"),
 ]
 
 
@@ -421,7 +421,7 @@ def test_git_outside_a_repository():
 def test_etc_is_enough():
     """/etc has what libraries look for, and nothing secret."""
     names = ("passwd group hosts nsswitch.conf ld.so.cache ld.so.conf localtime ssl/certs "
-             "ssl/openssl.cnf ca-certificates.conf os-release protocols services alternatives "
+             "ssl/openssl.cnf os-release protocols services alternatives "
              "debian_version gai.conf").split()
     wanted = " ".join(name for name in names if os.path.exists(f"/etc/{name}"))
     run = passes(sh(f"cd /etc; for f in {wanted}; do test -e $f || echo missing $f; done; "
