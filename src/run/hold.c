@@ -260,7 +260,8 @@ static const char *search_path(const Plan *plan)
 static int open_gate(Run *run, Error *e)
 {
         _cleanup_close_ int command_fd = -EBADF, life_fd = -EBADF;
-        int streams[3] = { run->stdin_fd, run->output_fds[0], run->output_fds[1] }, pair[2], r = 0;
+        int streams[3] = { run->stdin_fd, run->output_fds[0], run->output_fds[1] },
+            pair[2] = { -EBADF, -EBADF }, r = 0;
 
         for (size_t i = 0; r == 0 && i < 2; i++)
                 r = capture_give(run->captures[i], run->uid, run->gid);

@@ -37,7 +37,7 @@ missing_packages() { # GROUP...
 }
 
 need_packages() { # GROUP...
-        local missing log=$LOGS/apt.log
+        local missing log=$ROOT/build/apt.log
         if ! command -v dpkg-query >/dev/null; then
                 say "this is no Debian: what is missing has to be installed by hand"
                 return 0
