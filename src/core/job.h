@@ -23,6 +23,10 @@ typedef enum Workspace {
 typedef enum Network { NETWORK_NONE, NETWORK_HOST, _NETWORK_MAX, _NETWORK_INVALID = -EINVAL } Network;
 typedef enum Posture { POSTURE_ISOLATED, POSTURE_BOUNDED, _POSTURE_MAX, _POSTURE_INVALID = -EINVAL } Posture;
 
+extern const char *const workspace_names[_WORKSPACE_MAX];
+extern const char *const network_names[_NETWORK_MAX];
+extern const char *const posture_names[_POSTURE_MAX];
+
 const char *workspace_to_string(Workspace w);
 const char *network_to_string(Network n);
 const char *posture_to_string(Posture p);
@@ -105,5 +109,8 @@ DEFINE_CLEANUP(Job *, job_free)
 
 /* [A-Za-z0-9][A-Za-z0-9._-]{0,127} */
 bool job_id_is_valid(const char *id);
+
+/* [A-Za-z0-9][A-Za-z0-9_-]{0,63}: a name, never a path. */
+bool policy_name_is_valid(const char *name);
 
 bool exit_set_contains(const ExitSet *set, int status);

@@ -7,17 +7,6 @@
 #include "base/hash.h"
 #include "core/reader.h"
 
-#define POLICY_NAME_MAX 64u
-
-bool policy_name_is_valid(const char *name)
-{
-        static const char first[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-        size_t length = strlen(name);
-
-        return length >= 1 && length <= POLICY_NAME_MAX && strchr(first, name[0]) &&
-               strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") == length;
-}
-
 /* --- keys that are refused rather than ignored: what a policy demands must hold --- */
 
 static int refuse_unsupported(
@@ -72,20 +61,12 @@ static int read_bits(const Reader *r, const JsonPath *at, const cJSON *value, co
 
 static int read_networks(const Reader *r, const JsonPath *at, const cJSON *value, void *target)
 {
-        const char *names[_NETWORK_MAX];
-
-        for (int i = 0; i < _NETWORK_MAX; i++)
-                names[i] = network_to_string((Network) i);
-        return read_bits(r, at, value, names, ELEMENTSOF(names), target);
+        return read_bits(r, at, value, network_names, _NETWORK_MAX, target);
 }
 
 static int read_postures(const Reader *r, const JsonPath *at, const cJSON *value, void *target)
 {
-        const char *names[_POSTURE_MAX];
-
-        for (int i = 0; i < _POSTURE_MAX; i++)
-                names[i] = posture_to_string((Posture) i);
-        return read_bits(r, at, value, names, ELEMENTSOF(names), target);
+        return read_bits(r, at, value, posture_names, _POSTURE_MAX, target);
 }
 
 static int read_default(const Reader *r, const JsonPath *at, const cJSON *value, void *target)

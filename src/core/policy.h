@@ -42,6 +42,3 @@ typedef struct PolicyText {
 int policy_parse(const PolicyText *texts, size_t n_texts, Policy **ret, Error *e);
 Policy *policy_free(Policy *policy);
 DEFINE_CLEANUP(Policy *, policy_free)
-
-/* [A-Za-z0-9][A-Za-z0-9_-]{0,63}: a name, never a path. */
-bool policy_name_is_valid(const char *name);
