@@ -82,8 +82,10 @@ static void look_script(ExecFile *file, const char *head, size_t size)
 
 static bool is_text(const uint8_t *head, size_t size)
 {
+        static const char controls[] = { '\t', '\n', '\r', '\f', '\v', '\b', '\033' };
+
         for (size_t i = 0; i < size; i++)
-                if ((head[i] < 0x20 && !memchr("\t\n\r\f\v\b\033", head[i], 7)) || head[i] == 0x7f)
+                if ((head[i] < 0x20 && !memchr(controls, head[i], sizeof(controls))) || head[i] == 0x7f)
                         return false;
         return true;
 }

@@ -441,15 +441,15 @@ static void explain_exec(const Question *q, ExecHint *ret)
 
 static void explain_chdir(const Question *q, ExecHint *ret)
 {
-        char text[128];
+        const char *path = q->record->resolved ? q->record->resolved : "";
+        char text[128], cwd[256];
 
+        text_excerpt(path, strlen(path), cwd, sizeof(cwd));
         if (q->record->error == ENOENT || q->record->error == ENOTDIR)
                 ret->exit_code = 127;
         answer(ret, EXEC_BAD_CWD,
-                        "the working directory cannot be entered: %s. Set cwd to a directory that exists in "
-                        "the "
-                        "job's root%s.",
-                        strerror_r(q->record->error, text, sizeof(text)),
+                        "the working directory %s cannot be entered: %s. Set cwd to a directory that exists%s.",
+                        cwd, strerror_r(q->record->error, text, sizeof(text)),
                         q->record->error == EACCES ? " and that its user may search" : "");
 }
 

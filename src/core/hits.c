@@ -114,9 +114,24 @@ static uint64_t open_files_call(const Plan *plan _unused_, const Outcome *o)
 
 /* ENOSPC is said for blocks and for inodes. Unless the inodes are known to be gone, it was the blocks: a job
  * may have made room again before anyone looked. */
-static uint64_t disk_call(const Plan *plan _unused_, const Outcome *o)
+/* ENOSPC may have another cause (/dev/full, a queue): the layer's it can only be if the layer was seen well
+ * filled, or is so small that it is filled and emptied between two looks. */
+static bool was_pressed(const Plan *plan, LimitKind limit, uint64_t peak, uint64_t small)
 {
-        return o->events.disk_full == 1 || o->events.inodes_full != 1 ? known(o->events.enospc) : 0;
+        uint64_t value = plan->limits.value[limit];
+
+        return peak == UNKNOWN || value < small || peak >= value / 2;
+}
+
+static uint64_t disk_call(const Plan *plan, const Outcome *o)
+{
+        const LimitEvents *e = &o->events;
+
+        if (e->disk_full == 1)
+                return known(e->enospc);
+        if (e->inodes_full == 1 || !was_pressed(plan, LIMIT_DISK, e->layer_peak_bytes, MIB(64)))
+                return 0;
+        return known(e->enospc);
 }
 
 static uint64_t disk_filled(const Plan *plan _unused_, const Outcome *o)
@@ -124,9 +139,17 @@ static uint64_t disk_filled(const Plan *plan _unused_, const Outcome *o)
         return o->events.disk_full == 1;
 }
 
-static uint64_t inodes_call(const Plan *plan _unused_, const Outcome *o)
+static uint64_t inodes_call(const Plan *plan, const Outcome *o)
 {
-        return o->events.inodes_full == 1 && o->events.disk_full != 1 ? known(o->events.enospc) : 0;
+        const LimitEvents *e = &o->events;
+
+        if (e->disk_full == 1)
+                return 0;
+        if (e->inodes_full == 1)
+                return known(e->enospc);
+        return disk_call(plan, o) == 0 && was_pressed(plan, LIMIT_INODES, e->layer_peak_inodes, 1024)
+                               ? known(e->enospc)
+                               : 0;
 }
 
 static uint64_t inodes_filled(const Plan *plan _unused_, const Outcome *o)

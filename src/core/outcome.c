@@ -79,6 +79,8 @@ Outcome *outcome_new(void)
                 .pids_max = UNKNOWN,
                 .emfile = UNKNOWN,
                 .enospc = UNKNOWN,
+                .layer_peak_bytes = UNKNOWN,
+                .layer_peak_inodes = UNKNOWN,
                 .efbig = UNKNOWN,
                 .disk_full = UNKNOWN,
                 .inodes_full = UNKNOWN,

@@ -59,13 +59,14 @@ typedef struct Usage {
 
 /* The kernel's counters of limits that fired; UNKNOWN: not available on this host. */
 typedef struct LimitEvents {
-        uint64_t oom_kill;              /* memory.events of the job's slice */
-        uint64_t memory_max;            /* memory.events max */
-        uint64_t swap_max;              /* memory.swap.events max */
-        uint64_t pids_max;              /* pids.events max */
-        uint64_t emfile, enospc, efbig; /* system calls of the job that returned these errors */
-        uint64_t disk_full;             /* the layer had no free block left: 0 or 1 */
-        uint64_t inodes_full;           /* the layer had no free inode left: 0 or 1 */
+        uint64_t oom_kill;                            /* memory.events of the job's slice */
+        uint64_t memory_max;                          /* memory.events max */
+        uint64_t swap_max;                            /* memory.swap.events max */
+        uint64_t pids_max;                            /* pids.events max */
+        uint64_t emfile, enospc, efbig;               /* system calls of the job that returned these errors */
+        uint64_t disk_full;                           /* the layer had no free block left: 0 or 1 */
+        uint64_t inodes_full;                         /* the layer had no free inode left: 0 or 1 */
+        uint64_t layer_peak_bytes, layer_peak_inodes; /* the most that was seen used in the layer */
         uint64_t cpu_time_exceeded; /* cpu.stat usage_usec was over cpu_time_sec and the job was killed: 0 or
                                        1 */
         char *file_at_limit; /* a file in the layer that is exactly as large as file_size; NULL: none */

@@ -16,8 +16,9 @@
 #include "sys/host.h"
 #include "sys/proc.h"
 
-#define JOB_UMASK     0022u
-#define CPU_POLL_USEC (100 * USEC_PER_MSEC)
+#define JOB_UMASK       0022u
+#define CPU_POLL_USEC   (100 * USEC_PER_MSEC)
+#define LAYER_LOOK_USEC (50 * USEC_PER_MSEC)
 
 /* A fact that must hold because the plan asked systemd for the property behind it; NULL: always. */
 static const struct {
@@ -198,6 +199,15 @@ static int on_cpu_poll(_unused_ sd_event_source *source, _unused_ uint64_t usec,
         return run_timer(run, TIMER_CPU, CPU_POLL_USEC, on_cpu_poll);
 }
 
+/* A full layer may be emptied again before the end; whoever looks only then sees nothing of it. */
+static int on_layer_look(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata)
+{
+        Run *run = userdata;
+
+        jobfs_look(run->fs, run->outcome);
+        return run_timer(run, TIMER_LAYER, LAYER_LOOK_USEC, on_layer_look);
+}
+
 static int on_deadline(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata)
 {
         Run *run = userdata;
@@ -232,6 +242,8 @@ static int watch(Run *run)
         /* The output first: what a job printed before its end is read before the end is seen. */
         for (size_t i = 0; r >= 0 && i < 2; i++)
                 r = sd_event_source_set_priority(run->output_sources[i], SD_EVENT_PRIORITY_IMPORTANT);
+        if (r >= 0)
+                r = run_timer(run, TIMER_LAYER, LAYER_LOOK_USEC, on_layer_look);
         if (r >= 0 && run->plan->limits.value[LIMIT_CPU_TIME] != LIMIT_UNLIMITED)
                 r = run_timer(run, TIMER_CPU, CPU_POLL_USEC, on_cpu_poll);
         return r < 0 ? r : 0;
@@ -248,7 +260,8 @@ static const char *search_path(const Plan *plan)
 static int open_gate(Run *run, Error *e)
 {
         _cleanup_close_ int command_fd = -EBADF, life_fd = -EBADF;
-        int streams[3] = { run->stdin_fd, run->output_fds[0], run->output_fds[1] }, pair[2], r = 0;
+        int streams[3] = { run->stdin_fd, run->output_fds[0], run->output_fds[1] },
+            pair[2] = { -EBADF, -EBADF }, r = 0;
 
         for (size_t i = 0; r == 0 && i < 2; i++)
                 r = capture_give(run->captures[i], run->uid, run->gid);

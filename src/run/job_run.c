@@ -61,6 +61,7 @@ typedef struct Context {
         PendingFile *pending;
         char *state_dir, *cwd;
         char run_id[RUN_ID_MAX];
+        uint64_t judging_usec; /* CLOCK_MONOTONIC when the run was over */
 } Context;
 
 static void context_clear(Context *c)
@@ -113,6 +114,21 @@ static int make_plan(Context *c, Error *e)
         return plan_make(c->job, c->policy, &context, &c->plan, e);
 }
 
+/* The plan judged the workspace's path as it is written; links may lead elsewhere. (Once more when it is
+ * opened.) */
+static int judge_resolved_cwd(Context *c)
+{
+        _cleanup_free_ char *real = NULL;
+        Error e = ERROR_INIT;
+
+        if (c->plan->refusals.n > 0 || c->plan->workspace != WORKSPACE_OVERLAY)
+                return 0;
+        real = realpath(c->plan->cwd, NULL);
+        if (!real || workspace_path_check(c->policy, real, &e) == 0)
+                return 0;
+        return reason_add(&c->plan->refusals, "workspace_refused", "%s", e.text);
+}
+
 static int execute(Context *c, Error *e)
 {
         RunOptions options = {
@@ -121,7 +137,7 @@ static int execute(Context *c, Error *e)
         int r;
 
         c->outcome = outcome_new();
-        if (!c->outcome)
+        if (!c->outcome || judge_resolved_cwd(c) < 0)
                 return -ENOMEM;
         if (c->plan->refusals.n > 0) {
                 c->outcome->started_realtime_usec = c->outcome->finished_realtime_usec = now_realtime();
@@ -170,6 +186,8 @@ static int write_receipt(Context *c, const Judgement *judgement, JobRunResult *r
 {
         int r;
 
+        /* What comes after this cannot be in the text any more. */
+        c->outcome->phase_usec[PHASE_WRITE] = now_monotonic() - c->judging_usec;
         ret->receipt = receipt_build(c->plan, c->outcome, judgement);
         ret->text = ret->receipt ? json_print(ret->receipt, true) : NULL;
         if (!ret->text)
@@ -206,6 +224,7 @@ int job_run(const Job *job, const JobRunOptions *options, JobRunResult *ret, Err
                 r = open_receipt(&c, e);
         if (r == 0)
                 r = execute(&c, e);
+        c.judging_usec = now_monotonic();
         if (r == 0)
                 r = judge(c.plan, c.outcome, &judgement);
         if (r == 0)

@@ -33,5 +33,8 @@ int jobfs_attach(JobFs *fs, int proc_fd, int service_fd, uid_t uid, gid_t gid, J
 /* Checks from outside that each of them is where the job will find it; appends facts. */
 int jobfs_facts(const JobFs *fs, int proc_fd, Outcome *o);
 
+/* Looks how full the layer is, while the job runs. */
+void jobfs_look(const JobFs *fs, Outcome *o);
+
 /* After the last process is gone: usage, changes, expected files into the outcome. */
 int jobfs_observe(JobFs *fs, Outcome *o, Error *e);

@@ -2,7 +2,6 @@
 #include "run/run.h"
 
 #include <signal.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -12,9 +11,7 @@
 #include "sys/host.h"
 #include "sys/mount.h"
 
-#define START_TIMEOUT (45 * USEC_PER_SEC)
-#define STOP_TIMEOUT  (30 * USEC_PER_SEC)
-#define LOOK_DELAY    (50 * USEC_PER_MSEC)
+#define STOP_TIMEOUT (30 * USEC_PER_SEC)
 
 void run_phase(Run *run, Phase ended)
 {
@@ -100,176 +97,6 @@ int run_stop(Run *run)
         return 0;
 }
 
-static const char *const step_names[_GATE_STEP_MAX] = {
-        [GATE_STEP_NONE] = "none",
-        [GATE_STEP_PREPARE] = "prepare",
-        [GATE_STEP_CHDIR] = "chdir",
-        [GATE_STEP_EXEC] = "exec",
-};
-
-static void record_exec(Run *run, const struct GateMessage *message)
-{
-        ExecRecord *exec = &run->outcome->exec;
-
-        if (message->kind == GATE_TRYING || message->kind == GATE_FAILED) {
-                free(exec->resolved);
-                exec->resolved = message->path[0] ? strdup(message->path) : NULL;
-        }
-        if (message->kind != GATE_FAILED)
-                return;
-        exec->error = message->error > 0 ? message->error : EIO;
-        free(exec->step);
-        exec->step = strdup(step_names[message->step]);
-        exec->head_size = MIN((size_t) message->head_size, sizeof(exec->head));
-        memcpy(exec->head, message->head, exec->head_size);
-        exec->file_mode = message->mode;
-}
-
-void run_settle_exec(Run *run)
-{
-        struct GateMessage message;
-        GatePeer peer;
-
-        if (run->exec_settled)
-                return;
-        run->exec_settled = true;
-        run->life_source = sd_event_source_disable_unref(run->life_source);
-        run->gate_source = sd_event_source_disable_unref(run->gate_source);
-        run->outcome->exec.error = 0;
-        while (gate_receive(run->gate_fd, &message, &peer) == 1)
-                if (peer.pid == run->pid)
-                        record_exec(run, &message);
-        run->gate_fd = safe_close(run->gate_fd);
-}
-
-int on_life(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata)
-{
-        run_settle_exec(userdata);
-        return 0;
-}
-
-static int on_gate(
-                _unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata)
-{
-        Run *run = userdata;
-        struct GateMessage message;
-        Error e = ERROR_INIT;
-        GatePeer peer;
-        int r;
-
-        /* After the release everything is read at once, when the exec is settled. */
-        if (run->state != RUN_STARTING || run->ready) {
-                run->gate_source = sd_event_source_disable_unref(run->gate_source);
-                return 0;
-        }
-        r = gate_receive(run->gate_fd, &message, &peer);
-        if (r == 0)
-                return 0;
-        /* systemd gave up, and will say why. */
-        if (r == -EPIPE) {
-                run->gate_source = sd_event_source_disable_unref(run->gate_source);
-                return 0;
-        }
-        if (r < 0 || message.kind != GATE_READY || peer.pid <= 0 || peer.uid == 0) {
-                run->gate_source = sd_event_source_disable_unref(run->gate_source);
-                error_set(&e, -EBADMSG, "the stage said something else than that it is ready");
-                return run_host_error(run, "stage_failed", NULL, &e);
-        }
-        run->ready = true;
-        run_timer_off(run, TIMER_WATCHDOG);
-        run_timer_off(run, TIMER_STATUS);
-        return run_release(run, peer.pid, peer.uid, peer.gid);
-}
-
-/* Exit statuses of systemd's own steps between fork and exec (systemd.exec(5), "Process Exit Codes"). */
-static const struct {
-        int status;
-        const char *name;
-} step_statuses[] = {
-        { 200, "CHDIR" },
-        { 203, "EXEC" },
-        { 205, "LIMITS" },
-        { 208, "STDIN" },
-        { 209, "STDOUT" },
-        { 210, "CHROOT" },
-        { 213, "SECUREBITS" },
-        { 216, "GROUP" },
-        { 217, "USER" },
-        { 218, "CAPABILITIES" },
-        { 219, "CGROUP" },
-        { 225, "NETWORK" },
-        { 226, "NAMESPACE" },
-        { 227, "NO_NEW_PRIVILEGES" },
-        { 228, "SECCOMP" },
-        { 232, "ADDRESS_FAMILIES" },
-        { 233, "RUNTIME_DIRECTORY" },
-        { 237, "KEYRING" },
-};
-
-static int on_look_again(sd_event_source *source, uint64_t usec, void *userdata);
-
-/* A step that failed counts as success like every other end of the main process, so the start job says "done"
- * all the same; only the status tells. */
-static void on_start_status(void *userdata, int r, const ServiceStatus *status)
-{
-        Run *run = userdata;
-        const char *step = NULL;
-        Error e = ERROR_INIT;
-
-        if (run->state != RUN_STARTING || run->ready)
-                return;
-        if (r < 0 || (status->code == 0 && streq(status->result, "success"))) {
-                (void) run_timer(run, TIMER_STATUS, LOOK_DELAY, on_look_again);
-                return;
-        }
-        for (size_t i = 0; i < ELEMENTSOF(step_statuses); i++)
-                if (status->code == CLD_EXITED && status->status == step_statuses[i].status)
-                        step = step_statuses[i].name;
-        if (step)
-                error_set(&e, -EIO, "systemd could not set up the sandbox: step %s failed (status %d)", step,
-                                status->status);
-        else
-                error_set(&e, -EIO,
-                                "the unit ended before its command could be started (result \"%s\", status %d)",
-                                status->result, status->status);
-        (void) run_host_error(run, step ? "sandbox_failed" : "start_failed",
-                        "journalctl -b -u 'qscope-*' says more", &e);
-}
-
-static int on_look_again(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata)
-{
-        Run *run = userdata;
-
-        if (run->state != RUN_STARTING || run->ready)
-                return 0;
-        return manager_status(run->manager, run->plan->service, on_start_status, run) < 0
-                               ? run_timer(run, TIMER_STATUS, LOOK_DELAY, on_look_again)
-                               : 0;
-}
-
-static void on_started(void *userdata, int r, const Error *e)
-{
-        Run *run = userdata;
-        Error copy = *e;
-
-        if (run->state != RUN_STARTING || run->ready)
-                return;
-        /* Refused at once; or a start job that ended, and then the unit knows how. */
-        if (r < 0 && !strstr(e->text, "systemd's job for"))
-                (void) run_host_error(run, "start_refused", NULL, &copy);
-        else
-                (void) run_timer(run, TIMER_STATUS, LOOK_DELAY, on_look_again);
-}
-
-static int on_start_timeout(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata)
-{
-        Error e = ERROR_INIT;
-
-        error_set(&e, -ETIMEDOUT, "systemd did not start the unit within %u s",
-                        (unsigned) (START_TIMEOUT / USEC_PER_SEC));
-        return run_host_error(userdata, "start_timeout", "look at systemctl list-jobs", &e);
-}
-
 static int on_signal(_unused_ sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
 {
         Run *run = userdata;
@@ -279,31 +106,6 @@ static int on_signal(_unused_ sd_event_source *source, const struct signalfd_sig
         if (run->state == RUN_RUNNING)
                 run->outcome->duration_usec = now_monotonic() - run->released_usec;
         return run->units_asked ? run_kill(run) : run_stop(run);
-}
-
-static int start(Run *run, Error *e)
-{
-        UnitRequest request = {
-                .service = run->plan->service,
-                .slice = run->plan->slice,
-                .service_properties = &run->plan->service_properties,
-                .slice_properties = &run->plan->slice_properties,
-                .program = STAGE_TARGET,
-                .stdin_fd = run->stage_fd,
-        };
-        int r = sd_event_add_io(run->event, &run->gate_source, run->gate_fd, EPOLLIN, on_gate, run);
-
-        if (r >= 0)
-                r = run_timer(run, TIMER_WATCHDOG, START_TIMEOUT, on_start_timeout);
-        if (r < 0)
-                return error_errno(e, r, "the event loop");
-        run_phase(run, PHASE_PREPARE);
-        r = manager_start(run->manager, &request, on_started, run, e);
-        if (r < 0)
-                return r;
-        run->units_asked = true;
-        run->stage_fd = safe_close(run->stage_fd);
-        return 0;
 }
 
 static bool wants_whole(const ExpectStream *expect)
@@ -543,7 +345,7 @@ static int loop(Run *run)
 
         if (connect_host(run) < 0 || prepare(run) < 0)
                 return 0;
-        r = start(run, &e);
+        r = run_start(run, &e);
         if (r < 0) {
                 (void) fail(run, "start_refused", NULL, &e);
                 return 0;

@@ -182,6 +182,7 @@ int run_kill(Run *run)
                 return 0;
         run_timer_off(run, TIMER_DEADLINE);
         run_timer_off(run, TIMER_CPU);
+        run_timer_off(run, TIMER_LAYER);
         run->state = RUN_KILLING;
         if (run->slice_fd < 0) {
                 (void) cgroup_kill_slice(run->plan->slice);

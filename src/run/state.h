@@ -23,7 +23,14 @@ typedef enum RunState {
         RUN_DONE,
 } RunState;
 
-typedef enum RunTimer { TIMER_WATCHDOG, TIMER_DEADLINE, TIMER_CPU, TIMER_STATUS, _RUN_TIMER_MAX } RunTimer;
+typedef enum RunTimer {
+        TIMER_WATCHDOG,
+        TIMER_DEADLINE,
+        TIMER_CPU,
+        TIMER_STATUS,
+        TIMER_LAYER,
+        _RUN_TIMER_MAX
+} RunTimer;
 
 typedef struct Run {
         const Plan *plan;
@@ -70,6 +77,11 @@ void run_timer_off(Run *run, RunTimer timer);
 
 /* Stops the units, after the last process is gone or because none ever came. */
 int run_stop(Run *run);
+
+/* --- start.c: until the stage is at the gate --- */
+
+/* Asks the manager for the units; what follows comes as events. */
+int run_start(Run *run, Error *e);
 
 /* Whether the command was executed: everything the stage had to say has been read then. */
 void run_settle_exec(Run *run);

@@ -193,9 +193,8 @@ static _Noreturn void execute(const char *search, char **argv, char **env)
                 char path[GATE_PATH_MAX];
                 size_t length = strcspn(p, ":"), name = strlen(argv[0]);
 
-                if (length + name + 2 > sizeof(path)) {
-                        error = ENAMETOOLONG;
-                } else {
+                /* An element that makes too long a path cannot hold it. */
+                if (length + name + 2 <= sizeof(path)) {
                         memcpy(path, p, length);
                         if (length > 0)
                                 path[length++] = '/';

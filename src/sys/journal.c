@@ -11,7 +11,7 @@ int journal_send(char *const *fields)
         struct iovec iov[FIELDS_MAX];
         int n = 0;
 
-        for (; fields[n] && n < FIELDS_MAX; n++)
+        for (; n < FIELDS_MAX && fields[n]; n++)
                 iov[n] = (struct iovec){ fields[n], strlen(fields[n]) };
         return sd_journal_sendv(iov, n);
 }

@@ -15,6 +15,7 @@
 #include "sys/mount.h"
 
 #define LOOP_TRIES 64
+#define OWN_INODES 16u /* directories that are made for the job are not its files */
 /* What ext4 itself needs besides the job's bytes: 256 bytes an inode, bitmaps, descriptors, the root. */
 #define EXT4_OVERHEAD(bytes, inodes) (MIB(2) + (inodes) *256 + (bytes) / 64)
 
@@ -164,6 +165,13 @@ int layer_open(const char *image_dir, uint64_t bytes, uint64_t inodes, const cha
         return 0;
 }
 
+/* The largest value seen. */
+static void note(uint64_t *most, uint64_t value)
+{
+        if (*most == UNKNOWN || value > *most)
+                *most = value;
+}
+
 int layer_read(int fd, Usage *usage, LimitEvents *events)
 {
         struct statvfs fs;
@@ -172,7 +180,9 @@ int layer_read(int fd, Usage *usage, LimitEvents *events)
                 return -errno;
         usage->disk_bytes = (uint64_t) (fs.f_blocks - fs.f_bfree) * fs.f_frsize;
         usage->disk_inodes = (uint64_t) (fs.f_files - fs.f_ffree);
-        events->disk_full = fs.f_bavail == 0;
-        events->inodes_full = fs.f_ffree == 0;
+        note(&events->disk_full, fs.f_bavail == 0);
+        note(&events->inodes_full, fs.f_ffree == 0);
+        note(&events->layer_peak_bytes, usage->disk_bytes);
+        note(&events->layer_peak_inodes, usage->disk_inodes);
         return 0;
 }

@@ -12,5 +12,6 @@
 int layer_open(const char *image_dir, uint64_t bytes, uint64_t inodes, const char *target, int *ret_fd,
                 Error *e);
 
-/* What is used of it and whether it was full: a request for one more block or file would have failed. */
+/* What is used of it, and whether it is full: a request for one more block or file would fail. The flags stay
+ * once they are set, the peaks only grow: to be called now and then. */
 int layer_read(int fd, Usage *usage, LimitEvents *events);

@@ -86,8 +86,10 @@ int pending_file_open(const char *path, PendingFile **ret, Error *e)
         file->dir_fd = open(file->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (file->dir_fd < 0)
                 return error_errno(e, -errno, "%s: its directory %s cannot be opened", path, file->directory);
-        if (fstatat(file->dir_fd, file->name, &st, AT_SYMLINK_NOFOLLOW) >= 0 && !S_ISREG(st.st_mode) &&
-                        !S_ISLNK(st.st_mode))
+        r = fstatat(file->dir_fd, file->name, &st, AT_SYMLINK_NOFOLLOW);
+        if (r < 0 && errno != ENOENT)
+                return error_errno(e, -errno, "%s", path);
+        if (r >= 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
                 return error_set(e, -EEXIST,
                                 "%s: exists and is not a regular file; give another name, or \"-\"", path);
         r = open_temporary(file);

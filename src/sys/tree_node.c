@@ -273,7 +273,7 @@ static int compare_targets(int before_dir, int after_dir, const char *name, unsi
 
         if (r == 0)
                 r = read_target(after_dir, name, &after);
-        if (r == 0 && !streq(before, after))
+        if (r == 0 && !streq_ptr(before, after))
                 *what |= CHANGED_CONTENT;
         return r;
 }

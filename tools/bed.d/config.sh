@@ -50,7 +50,7 @@ BED_MASKED_UNITS=(
 BED_REAL_DIRS=(/root /home /srv /var/tmp /var/lib/qscope)
 
 # Generous: the machine may be busy with another bed.
-BED_BOOT_SEC_CONTAINER=120
+BED_BOOT_SEC_CONTAINER=300
 BED_BOOT_SEC_VM=420
 BED_POWEROFF_SEC=30
 BED_TIMEOUT_SEC=1200

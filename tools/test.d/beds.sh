@@ -1,0 +1,44 @@
+# shellcheck shell=bash
+#
+# Groups that run the end-to-end tests (tests/bed) inside a bed. One start of a bed runs a whole group.
+
+# Longer than any group should take; a bed that hangs ends with it.
+BED_GROUP_SEC=1500
+
+bed_tests() { # BED ARGUMENT... of tests/bed/run
+        local bed=$1 status=0 closing
+        shift
+        "$ROOT/tools/bed" run "$bed" --timeout "$BED_GROUP_SEC" --in "$ROOT/tests/bed:/root/tests" \
+                --env "QSCOPE_NO_SKIP=${QSCOPE_NO_SKIP:-0}" -- /root/tests/run "$@" || status=$?
+        closing=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$LOGS/$bed.log" | tail -n 1) || true
+        if [[ -n $closing ]]; then
+                count_closing "$closing"
+        fi
+        if ((status != 0 && FAILED == 0)); then
+                echo "FAIL tools/bed run $bed: status $status"
+                tail -n 20 "$LOGS/$bed.log"
+                count 0 1 0
+        fi
+}
+
+count_closing() { # "N passed, N failed[, N skipped]"
+        local words
+        read -ra words <<<"$1"
+        count "${words[0]}" "${words[2]}" "${words[4]:-0}"
+}
+
+group_container() {
+        bed_tests container
+}
+
+group_vm() {
+        bed_tests vm --bed vm
+}
+
+group_container_13() {
+        bed_tests container-13 --group smoke
+}
+
+group_vm_13() {
+        bed_tests vm-13 --group smoke
+}

@@ -1,0 +1,68 @@
+# shellcheck shell=bash
+#
+# Groups that compile on this machine. Each has a build directory of its own, kept for the next time.
+
+# Configures once; a directory that another source tree or compiler left broken is made anew.
+setup() { # DIRECTORY OPTION...
+        local dir=$ROOT/build/$1
+        shift
+        [[ -f $dir/build.ninja ]] && return
+        rm -rf "$dir"
+        meson setup "$dir" "$ROOT" -Dwerror=true "$@"
+}
+
+# Builds, then runs meson's tests and counts them one by one from its log.
+build_and_test() { # DIRECTORY
+        local dir=$ROOT/build/$1 status=0
+        check "build" ninja -C "$dir" --quiet
+        ((FAILED == 0)) || return 1
+        rm -f "$dir/meson-logs/testlog.json"
+        meson test -C "$dir" --no-rebuild --print-errorlogs || status=$?
+        count_meson "$dir/meson-logs/testlog.json" "$status"
+}
+
+count_meson() { # TESTLOG STATUS
+        local all good skipped
+        all=$(grep -c '"result":' "$1") || true
+        good=$(grep -cE '"result": "(OK|EXPECTEDFAIL)"' "$1") || true
+        skipped=$(grep -c '"result": "SKIP"' "$1") || true
+        count "$good" $((all - good - skipped)) "$skipped"
+        # A status that no counted test explains.
+        if (($2 != 0 && FAILED == 0)); then
+                echo "FAIL meson test: status $2"
+                count 0 1 0
+        fi
+}
+
+group_unit() {
+        CC=gcc setup gcc && build_and_test gcc
+}
+
+group_sanitize() {
+        CC=gcc setup sanitize -Db_sanitize=address,undefined -Doptimization=1 && build_and_test sanitize
+}
+
+group_clang() {
+        CC=clang setup clang && build_and_test clang
+}
+
+# --- fuzzing ----------------------------------------------------------------------------
+
+# New inputs stay in the build directory; what found a fault is kept beside them, to be taken into the corpus.
+fuzz() { # NAME CORPUS...
+        local name=$1 dir=$ROOT/build/fuzz new=$ROOT/build/fuzz/new-$1
+        shift
+        mkdir -p "$new"
+        "$dir/tests/fuzz-$name" -max_total_time="${QSCOPE_FUZZ_SEC:-10}" -timeout=10 -rss_limit_mb=2048 \
+                -print_final_stats=1 -verbosity=0 -artifact_prefix="$new-fault-" "$new" "$@"
+}
+
+group_fuzz() {
+        local name corpus=$ROOT/tests/corpus
+        CC=clang setup fuzz -Dfuzzing=true -Db_sanitize=address,undefined -Db_lundef=false
+        check build ninja -C "$ROOT/build/fuzz" --quiet tests/fuzz-json tests/fuzz-job tests/fuzz-policy
+        ((FAILED == 0)) || return 1
+        for name in json job policy; do
+                check "fuzz-$name" fuzz "$name" "$corpus/$name"/*/
+        done
+}

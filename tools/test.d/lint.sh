@@ -1,0 +1,209 @@
+# shellcheck shell=bash
+#
+# What can be said about the tree without running jobs. Each check_NAME is one test; it prints what is wrong and
+# fails. A fact that stands in two places (options, keys, exit statuses) is compared here, so that neither ages.
+
+# What the tree is formatted with; other versions format otherwise.
+CLANG_FORMAT_VERSION=14
+
+group_lint() {
+        local name
+        CC=clang setup clang >/dev/null
+        for name in format tidy cppcheck shellcheck python layers json options exit_statuses job_keys man names \
+                unfinished; do
+                check "$name" "check_$name"
+        done
+}
+
+# The files git would take; in a tree without git, all but the build's.
+tree_files() { # PATTERN...
+        if git -C "$ROOT" rev-parse --git-dir >/dev/null 2>&1; then
+                git -C "$ROOT" ls-files -co --exclude-standard -- "$@" | while IFS= read -r file; do
+                        [[ ! -f $ROOT/$file ]] || printf '%s\n' "$file"
+                done
+        else
+                (cd "$ROOT" && find . -name build -prune -o -type f -print | sed 's|^\./||' | matching "$@")
+        fi
+}
+
+matching() { # PATTERN... of names, "*" over all directories
+        local file pattern
+        while IFS= read -r file; do
+                for pattern in "$@"; do
+                        # shellcheck disable=SC2053 # it is a pattern
+                        if [[ $file == $pattern ]]; then
+                                printf '%s\n' "$file"
+                                break
+                        fi
+                done
+        done
+}
+
+# --- C ----------------------------------------------------------------------------------
+
+check_format() {
+        local tool=clang-format-$CLANG_FORMAT_VERSION
+        command -v "$tool" >/dev/null || tool=clang-format
+        if [[ $("$tool" --version) != *"version $CLANG_FORMAT_VERSION."* ]]; then
+                echo "this machine lacks clang-format $CLANG_FORMAT_VERSION: not checked"
+                return 77
+        fi
+        tree_files 'src/*.[ch]' 'tests/*.[ch]' | xargs "$tool" --dry-run -Werror
+}
+
+# The counts it prints are of system headers; its notes go on for pages, so only the findings are shown.
+check_tidy() {
+        local text
+        text=$(tree_files 'src/*.c' |
+                xargs -P "$(nproc)" -n 6 clang-tidy -p "$ROOT/build/clang" --quiet --warnings-as-errors='*' 2>&1) && return
+        grep -E ': (error|warning): ' <<<"$text" || printf '%s\n' "$text"
+        return 1
+}
+
+# memleak: does not know cleanup attributes. The test harness's macros are beyond it.
+check_cppcheck() {
+        cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --inline-suppr --std=c11 \
+                --suppress=memleak --suppress=missingIncludeSystem --suppress=nullPointerRedundantCheck \
+                -D_GNU_SOURCE -I "$ROOT/src" -j "$(nproc)" "$ROOT/src"
+}
+
+check_layers() {
+        "$ROOT/tools/check-layers" "$ROOT"
+}
+
+# --- scripts and data -------------------------------------------------------------------
+
+shell_scripts() {
+        local file
+        tree_files '*.sh'
+        tree_files 'tools/*' 'tests/*' '.ci/*' | while IFS= read -r file; do
+                [[ $file == *.* && $file != .ci/* ]] || ! head -n 1 "$file" | grep -qaE '^#!.*\b(ba)?sh\b' || echo "$file"
+        done
+}
+
+check_shellcheck() {
+        shell_scripts | sort -u | xargs shellcheck -x
+}
+
+check_python() {
+        { tree_files 'tests/*.py' 'examples/*.py' && echo tests/bed/run; } | xargs python3 -W error -c '
+import sys
+for path in sys.argv[1:]:
+    with open(path, encoding="utf-8") as file:
+        compile(file.read(), path, "exec")
+'
+}
+
+# JSON for everybody, not only for our reader. Policies have comments; the corpora are bad on purpose.
+check_json() {
+        tree_files 'examples/*.json' 'tests/golden/*.json' | grep -v 'policy\.json$' | xargs python3 -c '
+import json, sys
+for path in sys.argv[1:]:
+    with open(path, encoding="utf-8") as file:
+        try:
+            json.load(file)
+        except ValueError as error:
+            sys.exit(f"{path}: {error}")
+'
+}
+
+# --- what is said in two places ---------------------------------------------------------
+
+# The lines of the first file that are not in the second.
+only_in_first() { # FIRST SECOND SENTENCE
+        local missing
+        missing=$(comm -23 <(sort -u <<<"$1") <(sort -u <<<"$2"))
+        [[ -z $missing ]] && return
+        printf '%s\n' "$missing" | sed "s|\$|: $3|"
+        return 1
+}
+
+built_qscope() {
+        CC=gcc setup gcc >/dev/null && ninja -C "$ROOT/build/gcc" --quiet src/qscope >/dev/null &&
+                echo "$ROOT/build/gcc/src/qscope"
+}
+
+words() { # ERE FILE... -> the matches, one a line
+        local pattern=$1
+        shift
+        grep -ohE -- "$pattern" "$@" | sort -u
+}
+
+# Every option in --help is in the manual page, and the other way round; the README invents none. Verbs alike.
+check_options() {
+        local qscope help page readme status=0
+        qscope=$(built_qscope) || return 1
+        help=$("$qscope" run --help | words '--[a-z][a-z-]+'; "$qscope" --help | words '--[a-z][a-z-]+')
+        page=$(sed 's/\\-/-/g' "$ROOT/man/qscope.1" | words '--[a-z][a-z-]+')
+        readme=$(sed -n '/^## Options/,/^## /p' "$ROOT/README.md" | words '--[a-z][a-z-]+')
+        only_in_first "$help" "$page" "in --help, not in man/qscope.1" || status=1
+        only_in_first "$page" "$help" "in man/qscope.1, not in --help" || status=1
+        only_in_first "$readme" "$help" "in README.md, not in --help" || status=1
+        only_in_first "$("$qscope" --help | awk '/^  [a-z]+ +[a-z]/ && !/qscope/ { print $1 }')" \
+                "$(words '^\.SS [a-z]+' "$ROOT/man/qscope.1" | sed 's/^.SS //')" "a verb without a section in the page" ||
+                status=1
+        return "$status"
+}
+
+# EXIT_… in cli.h against the tables of README and manual page.
+check_exit_statuses() {
+        local code status=0
+        for code in 0 1 2 3 4 130 143; do
+                grep -qE "^\| $code( /|\b).*\|" "$ROOT/README.md" || grep -qE "^\|.*\b$code \|" "$ROOT/README.md" || {
+                        echo "README.md: exit status $code is not in its table"
+                        status=1
+                }
+                grep -qE "^\.B \"?$code\"?|^\.BR? $code\b|^\.B 130, 143" "$ROOT/man/qscope.1" || {
+                        echo "man/qscope.1: exit status $code is missing"
+                        status=1
+                }
+        done
+        return "$status"
+}
+
+table_keys() { # FILE... -> the keys of their tables of readers and limits
+        grep -ohE '\{ "[a-z_0-9]+", ([a-z_]*read|(NULL|"[A-Z][A-Za-z]+"), LIMIT)' "$@" |
+                sed -E 's/[^"]*"([a-z_0-9]+)".*/\1/' | sort -u
+}
+
+# Every key that the readers know is in the manual page of job files.
+check_job_keys() {
+        local keys page
+        keys=$(table_keys "$ROOT"/src/core/{job,expect,limits}.c)
+        page=$(words '^\.B [a-z_0-9]+' "$ROOT/man/qscope.job.5" | sed 's/^.B //')
+        only_in_first "$keys" "$page" "a key of job files, not in man/qscope.job.5" &&
+                only_in_first "$page" "$keys" "in man/qscope.job.5, not a key of job files"
+}
+
+check_man() {
+        local page text status=0
+        for page in "$ROOT"/man/*.[1-8]; do
+                text=$(groff -man -Tutf8 -ww -z "$page" 2>&1) || status=1
+                [[ -z $text ]] || { echo "$text" && status=1; }
+        done
+        return "$status"
+}
+
+# Where this machine gets its packages from is nobody's business.
+check_names() {
+        local host status=0
+        while read -r host; do
+                if tree_files | xargs grep -lF -- "$host"; then
+                        echo "the name of this machine's mirror is in the tree"
+                        status=1
+                fi
+        done < <(package_hosts)
+        return "$status"
+}
+
+package_hosts() {
+        {
+                grep -rhoE '(https?|ftp)://[^/ "]+' /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null || true
+                env | grep -iE '^(https?_proxy|pip_index_url|npm_config_registry)=' || true
+        } | sed -E 's|.*://||; s|^[^@/]*@||; s|[/:].*||' | sort -u | grep -vE '^(|localhost|127\..*)$'
+}
+
+check_unfinished() {
+        ! tree_files 'src/*' 'tools/*' 'units/*' 'policies/*' 'tests/*' | grep -v '^tools/test.d/lint.sh$' |
+                xargs grep -nIE '\b(TODO|FIXME|XXX|HACK|not implemented)\b'
+}

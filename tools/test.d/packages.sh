@@ -1,0 +1,64 @@
+# shellcheck shell=bash
+#
+# What this machine must bring for each group, and how it is installed where it is missing. The beds bring their
+# own (tools/bed).
+
+# shellcheck source=/dev/null
+. "$ROOT/tools/bed.d/config.sh"
+
+PACKAGES_BUILD=(gcc libc6-dev git "${BED_PACKAGES_BUILD[@]}")
+PACKAGES_CLANG=(clang libclang-rt-dev)
+PACKAGES_LINT=(clang clang-format clang-tidy cppcheck shellcheck groff-base python3)
+
+group_packages() { # GROUP
+        case $1 in
+        unit | sanitize) printf '%s\n' "${PACKAGES_BUILD[@]}" ;;
+        clang | fuzz) printf '%s\n' "${PACKAGES_BUILD[@]}" "${PACKAGES_CLANG[@]}" ;;
+        lint) printf '%s\n' "${PACKAGES_BUILD[@]}" "${PACKAGES_LINT[@]}" ;;
+        esac
+}
+
+is_installed() { # PACKAGE
+        [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
+}
+
+# The same for a name that another package provides, such as pkg-config by pkgconf.
+is_provided() { # PACKAGE
+        dpkg-query -W -f '${db:Status-Status} ${Provides}\n' | grep -qE "^installed .*(^|[ ,])$1([ ,]|\$)"
+}
+
+missing_packages() { # GROUP...
+        local group package
+        for group in "$@"; do
+                group_packages "$group"
+        done | sort -u | while read -r package; do
+                is_installed "$package" || is_provided "$package" || echo "$package"
+        done
+}
+
+need_packages() { # GROUP...
+        local missing log=$ROOT/build/apt.log
+        if ! command -v dpkg-query >/dev/null; then
+                say "this is no Debian: what is missing has to be installed by hand"
+                return 0
+        fi
+        mapfile -t missing < <(missing_packages "$@")
+        ((${#missing[@]})) || return 0
+        if ((EUID != 0)); then
+                say "missing, and only root can install: ${missing[*]}"
+                return 1
+        fi
+        say "installing: ${missing[*]}"
+        install_missing "${missing[@]}" >"$log" 2>&1 </dev/null && return
+        tail -n 20 "$log"
+        say "apt-get could not install them"
+        return 1
+}
+
+# The package lists of a fresh machine may be empty or old: update only when the first try fails.
+install_missing() { # PACKAGE...
+        export DEBIAN_FRONTEND=noninteractive
+        apt-get install -y --no-install-recommends "$@" && return
+        apt-get update
+        apt-get install -y --no-install-recommends "$@"
+}
