@@ -316,8 +316,14 @@ class Run:
         return self["stdout"]
 
     @property
-    def hits(self):
+    def all_hits(self):
         return {hit["limit"]: hit for hit in self["limits"]["hits"]}
+
+    @property
+    def hits(self):
+        """Limits that stopped something. A slowed-down job is none of these: on a busy or slow
+        machine the default CPU rate slows down whatever uses the CPU."""
+        return {name: hit for name, hit in self.all_hits.items() if name != "cpu"}
 
     def brief(self):
         """The parts that explain a failure."""

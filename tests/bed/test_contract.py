@@ -266,7 +266,7 @@ def check_exit_status(code, run):
 def test_exit_statuses():
     """Every exit status 0 to 255 is reported as itself: systemd's own 200 to 243, a shell's 126
     and 127, and 128+n mean nothing special when the job itself exits so."""
-    codes = range(256) if host.is_fast() else (0, 1, 2, 77, 126, 127, 137, 200, 203, 226, 255)
+    codes = range(256) if host.is_fast() else (0, 1, 127, 203, 255)
     shared = workspace()
     runs = run_many([job(sh(f"exit {code}"), cwd=shared) for code in codes], 4)
     collect(list(zip(codes, runs)), check_exit_status)
