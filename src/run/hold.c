@@ -162,19 +162,6 @@ static int open_held(Run *run, Error *e)
         return r < 0 ? error_errno(e, r, "the held process %d cannot be reached", (int) run->pid) : 0;
 }
 
-static int open_source(void *userdata, const char *path, int *ret_fd, Error *e)
-{
-        Run *run = userdata;
-        InputScope scope = {
-                .cwd = run->plan->workspace == WORKSPACE_OVERLAY ? run->plan->cwd : NULL,
-                .job_dir = run->options->job_dir,
-                .trusted = run->options->trusted,
-        };
-
-        jobfs_owner(run->fs, &scope.owner_uid, &scope.owner_gid);
-        return input_open(&scope, path, ret_fd, e);
-}
-
 static void count_errors(Run *run)
 {
         int r = error_counter_open(run->slice_fd, &run->errors);
@@ -307,9 +294,9 @@ int run_release(Run *run, pid_t pid, uid_t uid, gid_t gid)
         r = open_held(run, &e);
         if (r < 0)
                 return run_host_error(run, "stage_failed", NULL, &e);
-        r = jobfs_attach(run->fs, run->proc_fd, run->service_fd, uid, gid, open_source, run, &e);
+        r = jobfs_attach(run->fs, run->proc_fd, run->service_fd, uid, gid, &e);
         if (r < 0)
-                return run_host_error(run, r == -EACCES ? "files_failed" : "workspace_failed", NULL, &e);
+                return run_host_error(run, "workspace_failed", NULL, &e);
         r = observe(run, &e);
         if (r < 0)
                 return run_host_error(run, "isolation_missing",

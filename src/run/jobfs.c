@@ -47,8 +47,10 @@ struct JobFs {
         char *source_path; /* resolved */
         bool copy;
         int layer_fd;
-        bool has_other; /* the home is a directory of its own */
-        char **made;    /* directories that we made in scratch space, absolute */
+        bool has_other;       /* the home is a directory of its own */
+        char **made;          /* directories that we made in scratch space, absolute */
+        WorkspaceFile *files; /* one for each of job.files */
+        size_t n_files;
         WorkspaceMounts workspace;
         uid_t uid;
         gid_t gid;
@@ -61,6 +63,9 @@ JobFs *jobfs_free(JobFs *fs)
         safe_close(fs->source_fd);
         safe_close(fs->layer_fd);
         workspace_mounts_close(&fs->workspace);
+        for (size_t i = 0; i < fs->n_files; i++)
+                safe_close(fs->files[i].source_fd);
+        free(fs->files);
         free(fs->source_path);
         strv_free(fs->made);
         free(fs);
@@ -251,37 +256,37 @@ static int make_scratch(JobFs *fs)
         return r;
 }
 
-static int open_files(const Plan *plan, JobFsOpen open_source, void *userdata, WorkspaceFile **ret, Error *e)
+int jobfs_open_sources(JobFs *fs, JobFsOpen open_source, void *userdata, Error *e)
 {
-        const Job *job = plan->job;
-        WorkspaceFile *files = calloc(job->n_files + 1, sizeof(*files));
+        const Job *job = fs->plan->job;
 
-        if (!files)
+        fs->files = calloc(job->n_files + 1, sizeof(*fs->files));
+        if (!fs->files)
                 return -ENOMEM;
-        *ret = files;
-        for (size_t i = 0; i < job->n_files; i++)
-                files[i].source_fd = -EBADF;
-        for (size_t i = 0; i < job->n_files; i++) {
-                const JobFile *file = &job->files[i];
+        for (; fs->n_files < job->n_files; fs->n_files++) {
+                const JobFile *from = &job->files[fs->n_files];
+                WorkspaceFile *file = &fs->files[fs->n_files];
                 int r;
 
-                files[i].path = file->path;
-                files[i].mode = file->mode;
-                files[i].data = file->input.data;
-                files[i].size = file->input.size;
-                if (!file->input.path)
+                *file = (WorkspaceFile){
+                        .path = from->path,
+                        .mode = from->mode,
+                        .data = from->input.data,
+                        .size = from->input.size,
+                        .source_fd = -EBADF,
+                };
+                if (!from->input.path)
                         continue;
-                r = open_source(userdata, file->input.path, &files[i].source_fd, e);
+                r = open_source(userdata, from->input.path, &file->source_fd, e);
                 if (r < 0)
-                        return error_prefix(e, r, "job.files[%zu].source", i);
+                        return error_prefix(e, r, "job.files[%zu].source", fs->n_files);
         }
         return 0;
 }
 
-static int make_workspace(JobFs *fs, JobFsOpen open_source, void *userdata, Error *e)
+static int make_workspace(JobFs *fs, Error *e)
 {
         const Plan *plan = fs->plan;
-        _cleanup_free_ WorkspaceFile *files = NULL;
         WorkspaceRequest request = {
                 .run_dir = plan->run_dir,
                 .source_fd = fs->source_fd,
@@ -289,19 +294,14 @@ static int make_workspace(JobFs *fs, JobFsOpen open_source, void *userdata, Erro
                 .copy = fs->copy,
                 .uid = fs->uid,
                 .gid = fs->gid,
-                .n_files = plan->job->n_files,
+                .files = fs->files,
+                .n_files = fs->n_files,
                 .image_dir = fs->image_dir,
                 .bytes = plan->limits.value[LIMIT_DISK],
                 .inodes = plan->limits.value[LIMIT_INODES],
         };
-        int r = open_files(plan, open_source, userdata, &files, e);
 
-        request.files = files;
-        if (r == 0)
-                r = workspace_make(&request, &fs->workspace, e);
-        for (size_t i = 0; files && i < plan->job->n_files; i++)
-                safe_close(files[i].source_fd);
-        return r;
+        return workspace_make(&request, &fs->workspace, e);
 }
 
 #define MOVES_MAX 16
@@ -352,8 +352,7 @@ static int add_system_moves(int service_fd, Moves *moves, Error *e)
         return 0;
 }
 
-int jobfs_attach(JobFs *fs, int proc_fd, int service_fd, uid_t uid, gid_t gid, JobFsOpen open_source,
-                void *userdata, Error *e)
+int jobfs_attach(JobFs *fs, int proc_fd, int service_fd, uid_t uid, gid_t gid, Error *e)
 {
         const Plan *plan = fs->plan;
         Moves moves = { 0 };
@@ -367,7 +366,7 @@ int jobfs_attach(JobFs *fs, int proc_fd, int service_fd, uid_t uid, gid_t gid, J
         r = make_scratch(fs);
         if (r < 0)
                 return error_errno(e, r, "the job's home directory cannot be made");
-        r = make_workspace(fs, open_source, userdata, e);
+        r = make_workspace(fs, e);
         if (r < 0)
                 return r;
         /* The stage runs on; only its name in the job's root goes, before /run is covered. */

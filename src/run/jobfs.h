@@ -23,12 +23,14 @@ void jobfs_owner(const JobFs *fs, uid_t *ret_uid, gid_t *ret_gid);
 /* Opens a further input of the job (files[].source). */
 typedef int (*JobFsOpen)(void *userdata, const char *path, int *ret_fd, Error *e);
 
+/* Opens all of them, before anything is started. */
+int jobfs_open_sources(JobFs *fs, JobFsOpen open_source, void *userdata, Error *e);
+
 /* Makes the layer; needs nothing of the job, so it can be done while the manager works. */
 int jobfs_make_layer(JobFs *fs, Error *e);
 
 /* Puts everything into the held stage's root. service_fd: its control group. */
-int jobfs_attach(JobFs *fs, int proc_fd, int service_fd, uid_t uid, gid_t gid, JobFsOpen open_source,
-                void *userdata, Error *e);
+int jobfs_attach(JobFs *fs, int proc_fd, int service_fd, uid_t uid, gid_t gid, Error *e);
 
 /* Checks from outside that each of them is where the job will find it; appends facts. */
 int jobfs_facts(const JobFs *fs, int proc_fd, Outcome *o);

@@ -113,15 +113,31 @@ static bool wants_whole(const ExpectStream *expect)
         return expect->equals || expect->contains || expect->matches || expect->json;
 }
 
-static int open_streams(Run *run, Error *e)
+/* What the job file names is opened with no more rights than the workspace's owner has. */
+static InputScope input_scope(const Run *run)
 {
-        const Job *job = run->plan->job;
-        uint64_t keep = run->plan->limits.value[LIMIT_OUTPUT];
         InputScope scope = {
                 .cwd = run->plan->workspace == WORKSPACE_OVERLAY ? run->plan->cwd : NULL,
                 .job_dir = run->options->job_dir,
                 .trusted = run->options->trusted,
         };
+
+        jobfs_owner(run->fs, &scope.owner_uid, &scope.owner_gid);
+        return scope;
+}
+
+static int open_source(void *userdata, const char *path, int *ret_fd, Error *e)
+{
+        InputScope scope = input_scope(userdata);
+
+        return input_open(&scope, path, ret_fd, e);
+}
+
+static int open_streams(Run *run, Error *e)
+{
+        const Job *job = run->plan->job;
+        uint64_t keep = run->plan->limits.value[LIMIT_OUTPUT];
+        InputScope scope = input_scope(run);
         int r;
 
         keep = keep == LIMIT_UNLIMITED ? CAPTURE_WHOLE_MAX : MIN(keep, CAPTURE_WHOLE_MAX);
@@ -132,7 +148,6 @@ static int open_streams(Run *run, Error *e)
                 r = gate_open(&run->gate_fd, &run->stage_fd);
         if (r < 0)
                 return error_errno(e, r, "pipes and sockets");
-        jobfs_owner(run->fs, &scope.owner_uid, &scope.owner_gid);
         return input_stdin(&scope, job, &run->stdin_fd, e);
 }
 
@@ -244,6 +259,9 @@ static int prepare(Run *run)
                         run->outcome->host.hostname, &run->fs, &e);
         if (r < 0)
                 return is_bad_cwd(run, r) ? r : fail(run, "workspace_failed", NULL, &e);
+        r = jobfs_open_sources(run->fs, open_source, run, &e);
+        if (r < 0)
+                return fail(run, "files_failed", NULL, &e);
         r = open_streams(run, &e);
         if (r < 0)
                 return fail(run, "stdin_failed", NULL, &e);

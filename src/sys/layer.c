@@ -161,8 +161,9 @@ int layer_open(const char *image_dir, uint64_t bytes, uint64_t inodes, const cha
         r = mount_attach(fd, target);
         if (r < 0)
                 return error_errno(e, r, "the layer cannot be mounted at %s", target);
-        *ret_fd = TAKE_FD(fd);
-        return 0;
+        /* The descriptor of a mount is a place, not an open directory (O_PATH). */
+        *ret_fd = open(target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        return *ret_fd < 0 ? error_errno(e, -errno, "the layer at %s", target) : 0;
 }
 
 /* The largest value seen. */

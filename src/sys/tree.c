@@ -14,10 +14,12 @@ struct TreeWalk {
         char *const *made;
         FileChanges changes;
         size_t room;
+        uint64_t listed_bytes;
         Hash digest;
         bool scratch;
         char *path; /* of the entry at hand, absolute */
         size_t path_length, path_room;
+        uint32_t depth; /* 0: the tree's own directory */
         char *file_at_limit;
         const char *lost;
 };
@@ -80,6 +82,16 @@ static void path_pop(TreeWalk *walk, size_t length)
                 walk->path[length] = '\0';
 }
 
+/* Name and depth: with the order of the walk they say what the path says, and a deep tree stays cheap. */
+static void digest_name(TreeWalk *walk)
+{
+        const char *slash = strrchr(walk->path, '/');
+        const char *name = walk->depth > 0 && slash ? slash + 1 : walk->path;
+
+        hash_update(&walk->digest, &walk->depth, sizeof(walk->depth));
+        hash_update(&walk->digest, name, strlen(name) + 1);
+}
+
 static void digest_node(TreeWalk *walk, const FileNode *node)
 {
         char text[160];
@@ -99,6 +111,11 @@ static void show_owner(const TreeWalk *walk, FileNode *node)
                 node->gid = walk->owner.owner_gid;
 }
 
+static bool is_full(const TreeWalk *walk)
+{
+        return walk->changes.n >= TREE_CHANGES_MAX || walk->listed_bytes >= TREE_PATHS_MAX;
+}
+
 /* Takes the change, whether it is listed or only counted. */
 static int emit(TreeWalk *walk, FileChange *change)
 {
@@ -107,11 +124,11 @@ static int emit(TreeWalk *walk, FileChange *change)
         show_owner(walk, &change->before);
         show_owner(walk, &change->after);
         hash_update(&walk->digest, &kind, 1);
-        hash_update(&walk->digest, walk->path, walk->path_length + 1);
+        digest_name(walk);
         digest_node(walk, &change->before);
         digest_node(walk, &change->after);
         walk->changes.total[change->kind]++;
-        if (walk->changes.n >= TREE_CHANGES_MAX) {
+        if (is_full(walk)) {
                 walk->changes.truncated = true;
                 file_change_clear(change);
                 return 0;
@@ -128,6 +145,7 @@ static int emit(TreeWalk *walk, FileChange *change)
                 walk->room = room;
         }
         change->path = strdup(walk->path);
+        walk->listed_bytes += walk->path_length;
         change->scratch = walk->scratch;
         walk->changes.items[walk->changes.n++] = *change;
         return change->path ? 0 : -ENOMEM;
@@ -148,8 +166,7 @@ static int note_limit(TreeWalk *walk, const struct stat *st)
 
 static bool hash_wanted(const TreeWalk *walk, const struct stat *st)
 {
-        return S_ISREG(st->st_mode) && (uint64_t) st->st_size <= TREE_HASH_MAX &&
-               walk->changes.n < TREE_CHANGES_MAX;
+        return S_ISREG(st->st_mode) && (uint64_t) st->st_size <= TREE_HASH_MAX && !is_full(walk);
 }
 
 static int emit_one_side(TreeWalk *walk, ChangeKind kind, int dir, const char *name, const struct stat *st)
@@ -195,14 +212,17 @@ static int emit_if_changed(TreeWalk *walk, const Views *v, const char *name, con
 
 static int compare_directory(TreeWalk *walk, const Views *v, unsigned depth);
 
-static int open_sub(int dir, const char *name, const struct stat *st)
+/* -EBADF: there is no such directory. Any other failure hides something, and is an error. */
+static int open_sub(int dir, const char *name)
 {
         int fd;
 
-        if (dir < 0 || (st && !S_ISDIR(st->st_mode)))
+        if (dir < 0)
                 return -EBADF;
         fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        return fd < 0 ? -EBADF : fd;
+        if (fd >= 0)
+                return fd;
+        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? -EBADF : -errno;
 }
 
 /* A directory that was made anew hides what was below it; one that was renamed shows another one's content
@@ -213,14 +233,25 @@ static bool hides_lower(int upper)
                fgetxattr(upper, "trusted.overlay.redirect", NULL, 0) > 0;
 }
 
+static bool is_directory(const struct stat *st)
+{
+        return st && S_ISDIR(st->st_mode);
+}
+
 static int descend(TreeWalk *walk, const Views *v, const char *name, const struct stat *before,
                 const struct stat *after, unsigned depth)
 {
-        _cleanup_close_ int lower = before ? open_sub(v->lower, name, before) : -EBADF;
-        _cleanup_close_ int merged = after ? open_sub(v->merged, name, after) : -EBADF;
-        _cleanup_close_ int upper = v->full ? -EBADF : open_sub(v->upper, name, NULL);
+        _cleanup_close_ int lower = is_directory(before) ? open_sub(v->lower, name) : -EBADF;
+        _cleanup_close_ int merged = is_directory(after) ? open_sub(v->merged, name) : -EBADF;
+        _cleanup_close_ int upper = v->full ? -EBADF : open_sub(v->upper, name);
         Views sub = { .upper = upper, .lower = lower, .merged = merged };
 
+        if ((is_directory(before) && lower < 0) || (is_directory(after) && merged < 0))
+                return lower < 0 && lower != -EBADF     ? lower
+                       : merged < 0 && merged != -EBADF ? merged
+                                                        : -ESTALE;
+        if (upper < 0 && upper != -EBADF)
+                return upper;
         if (lower < 0 && merged < 0)
                 return 0;
         sub.full = v->full || lower < 0 || merged < 0 || upper < 0 || hides_lower(upper);
@@ -267,6 +298,7 @@ static int compare_directory(TreeWalk *walk, const Views *v, unsigned depth)
         }
         name_list_sort(&names);
         for (size_t i = 0; r == 0 && i < names.n; i++) {
+                walk->depth = depth + 1;
                 r = path_push(walk, names.items[i]);
                 if (r == 0)
                         r = compare_entry(walk, v, names.items[i], depth);
@@ -294,6 +326,7 @@ int tree_compare(TreeWalk *walk, int upper_fd, int lower_fd, int merged_fd, cons
                 return r;
         walk->scratch = false;
         walk->made = NULL;
+        walk->depth = 0;
         /* The workspace's own directory: its mode and owner. */
         if (fstat(lower_fd, &before) < 0 || fstat(merged_fd, &after) < 0)
                 return error_errno(e, -errno, "%s", prefix);

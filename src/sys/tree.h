@@ -8,8 +8,9 @@
 #include "base/error.h"
 #include "core/outcome.h"
 
-#define TREE_DEPTH_MAX   512       /* deeper is lost evidence */
+#define TREE_DEPTH_MAX   4096      /* deeper is lost evidence */
 #define TREE_CHANGES_MAX 10000u    /* listed; all are counted and digested */
+#define TREE_PATHS_MAX   MIB(8)    /* bytes of all listed paths together: a deep tree has long ones */
 #define TREE_HASH_MAX    MIB(1024) /* a file's bytes that are hashed at most; larger: "" */
 
 typedef struct TreeWalk TreeWalk;

@@ -240,9 +240,12 @@ def test_symbolic_link():
 
 @test()
 def test_dots_in_the_path():
-    """Dots and doubled slashes do not lead elsewhere."""
+    """Dots and doubled slashes do not lead elsewhere; ".." is refused, as links make it ambiguous."""
     top = workspace(TREE)
-    eq(passes(job(sh("pwd -P; cat a.txt"), cwd=f"{top}/./dir//../")).out, f"{top}\nalpha\n", "view")
+    eq(passes(job(sh("pwd -P; cat a.txt"), cwd=f"{top}/.//./")).out, f"{top}\nalpha\n", "view")
+    run = run_job(job(sh("pwd"), cwd=f"{top}/dir/.."))
+    eq(run.status, 3, "exit status")
+    contains(json.dumps(run["reasons"]), "..", "the sentence")
 
 
 @test()
