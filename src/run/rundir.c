@@ -97,7 +97,9 @@ static void unmount_all(const char *run_id)
                 char path[RUN_ID_MAX + 32];
 
                 (void) snprintf(path, sizeof(path), RUNTIME_DIR "/%s/%s", run_id, names[i]);
-                (void) umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
+                /* At once if it can be, so that a loop device is free again when qscope ends. */
+                if (umount2(path, UMOUNT_NOFOLLOW) < 0)
+                        (void) umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
         }
 }
 

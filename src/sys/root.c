@@ -52,6 +52,7 @@ static const char *const etc_files[] = {
         "shells",
         "bash.bashrc",
         "ssl/openssl.cnf",
+        "ca-certificates.conf",
         "gai.conf",
         "host.conf",
         "login.defs",

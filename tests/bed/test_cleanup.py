@@ -319,7 +319,9 @@ def test_qscope_is_stopped():
     started.kill(signal.SIGCONT)
     run = started.finish(20)
     check(dead, "the job outlived its timeout")
-    eq([run["verdict"], run["exit_code"]], ["fail", None], "outcome")
+    # Stopped before it had opened the gate, it finds the stage gone: then the run never was.
+    one_of(run["verdict"], ("fail", "error"), "verdict")
+    eq(run["exit_code"], None, "exit_code")
 
 
 @test()

@@ -39,7 +39,7 @@ def soak(count, workers):
           f"slowest {seconds[-1] * 1000:.0f} ms")
 
 
-@test(timeout=120, slow=True)
+@test(timeout=300, slow=True)
 def test_in_a_row():
     """Two hundred jobs one after the other: two hundred complete receipts."""
     soak(200 if host.is_fast() else 15, 1)
