@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/options.h"
 
+#include <math.h>
+
+#include "base/path.h"
 #include "base/text.h"
 #include "json/json.h"
 
 typedef enum OptionKind {
-        OPTION_FLAG,   /* target: bool in RunArguments */
-        OPTION_STRING, /* target: const char * in RunArguments */
-        OPTION_TEXT,   /* job key: string */
-        OPTION_NUMBER, /* job key: number */
-        OPTION_LIST,   /* job key: list of strings, may be repeated */
-        OPTION_STATUS, /* job key: a number, a list of numbers, or "any" */
-        OPTION_PAIR,   /* job key: object, NAME=VALUE */
-        OPTION_LIMIT,  /* job.limits.KEY: string or number */
+        OPTION_FLAG,      /* target: bool in RunArguments */
+        OPTION_STRING,    /* target: const char * in RunArguments */
+        OPTION_TEXT,      /* job key: string */
+        OPTION_DIRECTORY, /* job key: a path, made absolute */
+        OPTION_NUMBER,    /* job key: number */
+        OPTION_LIST,      /* job key: list of strings, may be repeated */
+        OPTION_STATUS,    /* job key: a number, a list of numbers, or "any" */
+        OPTION_PAIR,      /* job key: object, NAME=VALUE */
+        OPTION_LIMIT,     /* job.limits.KEY: string or number */
 } OptionKind;
 
 typedef struct Option {
@@ -36,7 +40,7 @@ static const Option options[] = {
                         "receipts and layers (default: /var/lib/qscope)" },
         { "help", NULL, OPTION_FLAG, NULL, TARGET(help), "this text" },
         { "job-id", "ID", OPTION_TEXT, "job_id", 0, "name of the job and its receipt" },
-        { "cwd", "DIR", OPTION_TEXT, "cwd", 0, "the workspace (default: this directory)" },
+        { "cwd", "DIR", OPTION_DIRECTORY, "cwd", 0, "the workspace (default: this directory)" },
         { "workspace", "KIND", OPTION_TEXT, "workspace", 0,
                         "overlay (a copy-on-write view) or fresh (empty)" },
         { "timeout", "SEC", OPTION_NUMBER, "timeout_sec", 0, "wall clock limit in seconds (default: 30)" },
@@ -98,6 +102,14 @@ static const Option *find_option(const char *name, size_t length)
         return NULL;
 }
 
+/* A relative directory is meant from here; a job file has to say an absolute one. */
+static char *absolute_path(const char *path)
+{
+        _cleanup_free_ char *here = *path == '/' ? NULL : getcwd(NULL, 0);
+
+        return here ? path_join(here, path) : strdup(path);
+}
+
 /* A number as such, so that the reader sees what a job file would have; anything else as a string for it to
  * judge. */
 static cJSON *number_or_text(const char *text)
@@ -105,7 +117,8 @@ static cJSON *number_or_text(const char *text)
         char *end;
         double value = strtod(text, &end);
 
-        if (*text != '\0' && *end == '\0' && strspn(text, "0123456789.") == strlen(text))
+        if (*text != '\0' && *end == '\0' && strspn(text, "0123456789.eE+-") == strlen(text) &&
+                        isfinite(value))
                 return cJSON_CreateNumber(value);
         return cJSON_CreateString(text);
 }
@@ -144,6 +157,7 @@ static int add_status(cJSON *job, const char *key, const char *value)
 
 static int apply(const Option *option, const char *value, RunArguments *a, Error *e)
 {
+        _cleanup_free_ char *directory = NULL;
         char *base = (char *) a;
         cJSON *parent;
 
@@ -156,6 +170,9 @@ static int apply(const Option *option, const char *value, RunArguments *a, Error
                 return 0;
         case OPTION_TEXT:
                 return json_add_text(a->job, option->key, value);
+        case OPTION_DIRECTORY:
+                directory = absolute_path(value);
+                return directory ? json_add_text(a->job, option->key, directory) : -ENOMEM;
         case OPTION_NUMBER:
                 return json_add(a->job, option->key, number_or_text(value));
         case OPTION_LIST:

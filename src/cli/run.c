@@ -12,7 +12,8 @@
 #include "run/load.h"
 #include "sys/file.h"
 
-#define STDIN_MAX MIB(64) /* of qscope's own standard input, passed on by --stdin - */
+#define COMMAND_LINE "command line"
+#define STDIN_MAX    MIB(64) /* of qscope's own standard input, passed on by --stdin - */
 
 /* --stdin: a path that a person typed, or what comes in here. */
 static int take_stdin(Job *job, const char *path, Error *e)
@@ -30,18 +31,37 @@ static int take_stdin(Job *job, const char *path, Error *e)
         return r;
 }
 
+/* The document made of the options has lines that nobody has seen. */
+static void drop_line(Error *e)
+{
+        const char *rest = startswith(e->text, COMMAND_LINE ": line "),
+                   *colon = rest ? strchr(rest, ':') : NULL;
+
+        if (colon)
+                memmove(e->text + STRLEN(COMMAND_LINE), colon, strlen(colon) + 1);
+}
+
 static int make_job(const RunArguments *a, Job **ret, Error *e)
 {
         _cleanup_free_ char *text = NULL;
         int r;
 
-        if (a->job_path)
-                return load_job(a->job_path, ret, e);
+        if (a->job_path) {
+                r = load_job(a->job_path, ret, e);
+                if (r == -ENOENT)
+                        error_set(e, r, "%s: there is no such job file (a command goes after \"--\")",
+                                        a->job_path);
+                return r;
+        }
         text = json_print(a->job, true);
         if (!text)
                 return -ENOMEM;
-        r = job_parse(text, strlen(text), "command line", ret, e);
-        return r < 0 ? r : take_stdin(*ret, a->stdin_path, e);
+        r = job_parse(text, strlen(text), COMMAND_LINE, ret, e);
+        if (r < 0) {
+                drop_line(e);
+                return r;
+        }
+        return take_stdin(*ret, a->stdin_path, e);
 }
 
 /* The directory of the job file: what lies there may be its input. NULL: it came through a pipe or by hand.
@@ -109,6 +129,11 @@ int cli_run(int argc, char **argv)
                 .trusted = arguments.command != NULL,
         };
         r = job_run(job, &options, &result, &e);
+        if (r < 0 && geteuid() != 0) {
+                error_prefix(&e, r,
+                                "qscope must be root (sudo qscope …), and there is no receipt that says so");
+                return cli_fail(EXIT_HOST, &e);
+        }
         if (r < 0)
                 return cli_fail(EXIT_USAGE, &e);
         if (result.error.text[0])

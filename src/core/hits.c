@@ -59,7 +59,9 @@ static uint64_t task_refused(const Plan *plan _unused_, const Outcome *o)
 
 static uint64_t cpu_time_watched(const Plan *plan _unused_, const Outcome *o)
 {
-        return o->events.cpu_time_exceeded == 1;
+        if (o->events.cpu_time_exceeded != 1)
+                return 0;
+        return o->usage.cpu_usec != UNKNOWN ? o->usage.cpu_usec : 1;
 }
 
 /* Whether the job has used its CPU time, less slack. What is not known does not speak against it. */

@@ -58,6 +58,7 @@ static int plan_limit(Plan *plan, LimitKind kind)
                 value = LIMIT_UNLIMITED;
         /* LIMIT_UNLIMITED is above every value, so one comparison serves both. */
         if (ceiling != LIMIT_UNSET && value > ceiling) {
+                plan->limits.value[kind] = ceiling; /* what it could have had, for the receipt */
                 if (asked != LIMIT_UNSET)
                         return refuse_limit(plan, "over_ceiling", kind, value, "over the policy's", ceiling);
                 value = ceiling;

@@ -202,8 +202,6 @@ static int on_deadline(_unused_ sd_event_source *source, _unused_ uint64_t usec,
         if (run->state != RUN_RUNNING)
                 return 0;
         run->outcome->timed_out = true;
-        run->outcome->duration_usec = now_monotonic() - run->released_usec;
-        run_phase(run, PHASE_RUN);
         return run_kill(run);
 }
 

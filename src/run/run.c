@@ -103,8 +103,6 @@ static int on_signal(_unused_ sd_event_source *source, const struct signalfd_sig
 
         if (run->outcome->abort_signal == 0 && run->state < RUN_STOPPING)
                 run->outcome->abort_signal = (int) info->ssi_signo;
-        if (run->state == RUN_RUNNING)
-                run->outcome->duration_usec = now_monotonic() - run->released_usec;
         return run->units_asked ? run_kill(run) : run_stop(run);
 }
 

@@ -183,6 +183,10 @@ int run_kill(Run *run)
         run_timer_off(run, TIMER_DEADLINE);
         run_timer_off(run, TIMER_CPU);
         run_timer_off(run, TIMER_LAYER);
+        if (run->state == RUN_RUNNING) {
+                run->outcome->duration_usec = now_monotonic() - run->released_usec;
+                run_phase(run, PHASE_RUN);
+        }
         run->state = RUN_KILLING;
         if (run->slice_fd < 0) {
                 (void) cgroup_kill_slice(run->plan->slice);
