@@ -77,6 +77,7 @@ int main(int argc, char **argv)
         /* Of the locale only how characters are classified: numbers stay as JSON has them. */
         (void) setlocale(LC_CTYPE, "");
         (void) signal(SIGPIPE, SIG_IGN);
+        (void) signal(SIGXFSZ, SIG_IGN); /* an error like others, not the end */
         if (argc < 2)
                 return cli_usage("", "a verb is missing");
         if (streq(argv[1], "--help") || streq(argv[1], "-h") || streq(argv[1], "help")) {

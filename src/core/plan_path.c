@@ -30,7 +30,18 @@ static const char *const system_trees[] = {
         PLAN_STATE_DIR,
 };
 /* These only as such; below them may be a workspace. */
-static const char *const system_directories[] = { "/", "/usr", "/var", "/home" };
+static const char *const system_directories[] = {
+        "/",
+        "/usr",
+        "/var",
+        "/home",
+        "/var/lib",
+        "/var/log",
+        "/var/backups",
+        "/var/spool",
+        "/var/cache",
+        "/var/mail",
+};
 /* Read-only or private in every job. */
 static const char *const scratch_directories[] = { "/tmp", "/var/tmp" };
 
@@ -67,10 +78,20 @@ static int check_roots(Plan *plan)
                         plan->cwd, roots[0] ? roots[0] : "none");
 }
 
+/* Root's home is shown to a job by whoever stands in it, not by a file that a model wrote. */
+static bool is_others_home(const Plan *plan, const PlanContext *context)
+{
+        return plan->job->cwd && streq(plan->cwd, "/root") && !path_is_within(context->cwd, "/root");
+}
+
 static int check_cwd(Plan *plan, const PlanContext *context)
 {
         const char *tree = find_tree(plan->cwd, context);
 
+        if (is_others_home(plan, context))
+                return reason_add(&plan->refusals, "workspace_refused",
+                                "job.cwd: /root itself holds keys and histories: choose a directory below it, or run "
+                                "qscope from there");
         if (tree)
                 return reason_add(&plan->refusals, "workspace_refused",
                                 "job.cwd: %s belongs to the system (%s): choose a directory of your own, or "
@@ -176,6 +197,10 @@ static int usable_home(const Plan *plan, const PlanContext *context, char **ret)
         r = path_normalise(value, &home);
         if (r == -ENOMEM)
                 return r;
+        /* It becomes a field of the job's /etc/passwd. */
+        for (const char *p = home; r == 0 && *p; p++)
+                if (*p == ':' || (unsigned char) *p < ' ' || *p == 0x7f)
+                        return 0;
         if (r < 0 || find_tree(home, context) || path_is_within(home, "/usr") ||
                         is_listed(home, system_directories, ELEMENTSOF(system_directories)))
                 return 0;

@@ -2,17 +2,32 @@
 #include "run/input.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
 #include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 
 #include "base/path.h"
 #include "sys/file.h"
 #include "sys/mount.h"
 
 #define NOBODY 65534u
+
+/* Never through a link of /proc into a process: qscope's own would be followed with qscope's rights. */
+static int open_plain(const char *path)
+{
+        struct open_how how = {
+                .flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+                .resolve = RESOLVE_NO_MAGICLINKS,
+        };
+        int fd = (int) syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+
+        return fd < 0 ? -errno : fd;
+}
 
 /* Opens with another user's rights: setfsuid(2) takes the capabilities that override permissions with it.
  * Root's supplementary groups would remain, so they are dropped meanwhile. */
@@ -25,8 +40,8 @@ static int open_as(const char *path, uid_t uid, gid_t gid)
                 return -errno;
         (void) setfsgid(gid);
         (void) setfsuid(uid);
-        fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-        r = fd < 0 ? -errno : 0;
+        fd = open_plain(path);
+        r = fd < 0 ? fd : 0;
         (void) setfsuid(geteuid());
         (void) setfsgid(getegid());
         if (syscall(SYS_setgroups, (size_t) n_groups, groups) < 0)
@@ -53,12 +68,33 @@ static bool lies_below(int fd, const char *directory)
         return path_is_within(path, real);
 }
 
-/* The owner's rights; but root's only for what lies in the workspace or beside the job file. */
+/* Files of the kernel say things of qscope, not of the job's world. */
+static bool is_pseudo(int fd)
+{
+        struct statfs fs;
+
+        return fstatfs(fd, &fs) < 0 || fs.f_type == PROC_SUPER_MAGIC || fs.f_type == SYSFS_MAGIC ||
+               fs.f_type == CGROUP2_SUPER_MAGIC;
+}
+
+/* What root may hand to a job: its own files in the workspace, which the job sees as its own anyway, and
+ * beside the job file its own that everybody could read. */
+static bool root_may_give(const InputScope *scope, int fd)
+{
+        struct stat st;
+
+        if (fstat(fd, &st) < 0 || st.st_uid != 0)
+                return false;
+        return lies_below(fd, scope->cwd) || ((st.st_mode & S_IROTH) && lies_below(fd, scope->job_dir));
+}
+
+/* The rights of the workspace's owner. Those of root reach too far; without them what anybody may read
+ * remains. */
 static int open_in_scope(const InputScope *scope, const char *path)
 {
         int fd = open_as(path, scope->owner_uid, scope->owner_gid);
 
-        if (fd < 0 || scope->owner_uid != 0 || lies_below(fd, scope->cwd) || lies_below(fd, scope->job_dir))
+        if (fd < 0 || scope->owner_uid != 0 || root_may_give(scope, fd))
                 return fd;
         safe_close(fd);
         return open_as(path, NOBODY, NOBODY);
@@ -76,14 +112,15 @@ int input_open(const InputScope *scope, const char *path, int *ret_fd, Error *e)
                             : open_in_scope(scope, full);
         if (fd == -EACCES || fd == -EPERM)
                 return error_set(e, -EACCES,
-                                "%s: a job may name files that the workspace's owner can read, and what is only "
-                                "root's must lie in the workspace or beside the job file",
+                                "%s: a job may name what the workspace's owner can read; where that is root, only root's "
+                                "own files in the workspace, those beside the job file that everybody may read, and "
+                                "what any user can reach",
                                 full);
         if (fd < 0)
                 return error_errno(e, scope->trusted ? -errno : fd, "%s: cannot be read", full);
         if (fstat(fd, &st) < 0)
                 return error_errno(e, -errno, "%s", full);
-        if (!S_ISREG(st.st_mode))
+        if (!S_ISREG(st.st_mode) || is_pseudo(fd))
                 return error_set(e, -EINVAL, "%s: is not a regular file", full);
         *ret_fd = TAKE_FD(fd);
         return 0;

@@ -108,8 +108,7 @@ static int make_plan(Context *c, Error *e)
         if (r < 0)
                 return error_errno(e, r, "random bytes");
         c->cwd = getcwd(NULL, 0);
-        if (!c->cwd && !c->job->cwd)
-                return error_errno(e, -errno, "the current directory");
+        /* A directory that is gone is no workspace; "/" is refused as one, with a sentence. */
         context.cwd = c->cwd ? c->cwd : "/";
         return plan_make(c->job, c->policy, &context, &c->plan, e);
 }

@@ -2,8 +2,10 @@
 #include "run/jobfs.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "base/path.h"
 #include "sys/file.h"
@@ -24,7 +26,8 @@ typedef enum ScratchKind {
         SCRATCH_ROOT,
         SCRATCH_RUN,
         SCRATCH_OTHER,
-        _SCRATCH_MAX
+        _SCRATCH_MAX,
+        SCRATCH_NONE = -1,
 } ScratchKind;
 
 static const struct {
@@ -81,13 +84,13 @@ void jobfs_owner(const JobFs *fs, uid_t *ret_uid, gid_t *ret_gid)
         *ret_gid = known ? st.st_gid : 0;
 }
 
-/* The row of the scratch table in which path lies, or SCRATCH_OTHER. */
-static ScratchKind scratch_of(const char *path)
+/* The row of the scratch table in which path lies; SCRATCH_OTHER in a home that lies in none of them. */
+static ScratchKind scratch_of(const Plan *plan, const char *path)
 {
         for (size_t i = 0; i < ELEMENTSOF(scratch_table); i++)
                 if (path_is_within(path, scratch_table[i].target))
                         return (ScratchKind) i;
-        return SCRATCH_OTHER;
+        return plan->home && path_is_within(path, plan->home) ? SCRATCH_OTHER : SCRATCH_NONE;
 }
 
 static const char *scratch_target(const JobFs *fs, ScratchKind kind)
@@ -102,11 +105,17 @@ static const char *scratch_name(ScratchKind kind)
 
 static int open_workspace(JobFs *fs, Error *e)
 {
+        struct open_how how = {
+                .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                .resolve = RESOLVE_NO_MAGICLINKS,
+        };
         char link[64], path[4096];
         ssize_t n;
         int r;
 
-        fs->source_fd = open(fs->plan->cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        /* Not through a link of /proc into a process: that may lead into another mount namespace, where paths
+         * mean something else. */
+        fs->source_fd = (int) syscall(SYS_openat2, AT_FDCWD, fs->plan->cwd, &how, sizeof(how));
         if (fs->source_fd < 0)
                 return error_errno(e, -errno, "%s", fs->plan->cwd);
         (void) snprintf(link, sizeof(link), "/proc/self/fd/%d", fs->source_fd);
@@ -134,9 +143,9 @@ static int skeleton_directories(const JobFs *fs, char ***ret)
         const Plan *plan = fs->plan;
         int r = 0;
 
-        if (scratch_of(plan->cwd) == SCRATCH_OTHER && !path_is_within(plan->cwd, "/usr"))
+        if (scratch_of(plan, plan->cwd) == SCRATCH_NONE && !path_is_within(plan->cwd, "/usr"))
                 r = strv_extend(ret, plan->cwd);
-        if (r == 0 && plan->home && scratch_of(plan->home) == SCRATCH_OTHER)
+        if (r == 0 && plan->home && scratch_of(plan, plan->home) == SCRATCH_OTHER)
                 r = strv_extend(ret, plan->home);
         return r;
 }
@@ -159,7 +168,7 @@ int jobfs_new(const Plan *plan, int root_fd, const char *image_dir, const char *
                 .workspace = WORKSPACE_MOUNTS_INIT,
         };
         /* The last row is a home that lies nowhere in the table. */
-        fs->has_other = plan->home && scratch_of(plan->home) == SCRATCH_OTHER;
+        fs->has_other = plan->home && scratch_of(plan, plan->home) == SCRATCH_OTHER;
         if (plan->workspace == WORKSPACE_OVERLAY) {
                 r = open_workspace(fs, e);
                 if (r < 0)
@@ -202,7 +211,7 @@ int jobfs_make_layer(JobFs *fs, Error *e)
  */
 static int make_scratch_directory(JobFs *fs, const char *path, bool own)
 {
-        ScratchKind kind = scratch_of(path);
+        ScratchKind kind = scratch_of(fs->plan, path);
         const char *below = path_below(path, scratch_target(fs, kind));
         _cleanup_strv_ char **made = NULL;
         _cleanup_close_ int fd = openat(fs->layer_fd, scratch_name(kind), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -225,7 +234,7 @@ static int make_home(JobFs *fs)
 
         if (!home)
                 return 0;
-        kind = scratch_of(home);
+        kind = scratch_of(fs->plan, home);
         name = scratch_name(kind);
         if (kind != SCRATCH_OTHER) {
                 r = make_scratch_directory(fs, home, false);
@@ -250,7 +259,7 @@ static int make_scratch(JobFs *fs)
         const Plan *plan = fs->plan;
         int r = make_home(fs);
 
-        if (r == 0 && scratch_of(plan->cwd) != SCRATCH_OTHER)
+        if (r == 0 && scratch_of(plan, plan->cwd) != SCRATCH_NONE)
                 r = make_scratch_directory(
                                 fs, plan->cwd, plan->home && path_is_within(plan->cwd, plan->home));
         return r;
@@ -449,10 +458,10 @@ static int open_expected(const JobFs *fs, const char *path, const char **ret_bel
                 *ret_below = path_below(path, cwd);
                 return fcntl(fs->workspace.merged_fd, F_DUPFD_CLOEXEC, 0);
         }
-        kind = scratch_of(path);
-        if (kind == SCRATCH_OTHER)
-                return -EBADF;
-        *ret_below = path_below(path, scratch_table[kind].target);
+        kind = scratch_of(fs->plan, path);
+        if (kind == SCRATCH_NONE)
+                return -EXDEV;
+        *ret_below = path_below(path, scratch_target(fs, kind));
         return openat(fs->layer_fd, scratch_name(kind), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
@@ -476,7 +485,8 @@ static int observe_expected(const JobFs *fs, Outcome *o, Error *e)
 
                 seen->equals = wanted->equals ? 0 : -1;
                 if (fd < 0)
-                        continue;
+                        return error_set(e, -EXDEV, "expect.files: %s is no place that a job can write to",
+                                        wanted->path);
                 r = tree_file(fd, below, &seen->exists, seen->sha256);
                 if (r < 0)
                         return error_errno(e, r, "expect.files: %s", wanted->path);
@@ -497,7 +507,8 @@ int jobfs_observe(JobFs *fs, Outcome *o, Error *e)
 {
         TreeOwner owner = { fs->uid, fs->workspace.owner_uid, fs->gid, fs->workspace.owner_gid };
         _cleanup_(tree_walk_freep) TreeWalk *walk = NULL;
-        const char *lost;
+        const char *lost = NULL;
+        bool over_budget = false;
         int r;
 
         o->workspace_method = strdup(fs->workspace.method);
@@ -507,11 +518,15 @@ int jobfs_observe(JobFs *fs, Outcome *o, Error *e)
         r = layer_read(fs->layer_fd, &o->usage, &o->events);
         if (r < 0)
                 return error_errno(e, r, "the layer");
-        r = tree_walk_new(&owner, fs->plan->limits.value[LIMIT_FILE_SIZE], &walk);
+        /* Twice what the job could write: before and after. */
+        r = tree_walk_new(&owner, fs->plan->limits.value[LIMIT_FILE_SIZE],
+                        MAX(2 * fs->plan->limits.value[LIMIT_DISK], TREE_READ_MIN), &walk);
         if (r == 0)
                 r = walk_all(fs, walk, e);
         if (r == 0)
-                r = tree_walk_finish(walk, &o->changes, &o->events.file_at_limit, &lost);
+                r = tree_walk_finish(walk, &o->changes, &o->events.file_at_limit, &over_budget, &lost);
+        if (r == 0 && over_budget)
+                r = outcome_blind_spot(o, "fs: sha256 is null where files were too large to be read");
         if (r == 0 && lost) {
                 o->evidence_lost = true;
                 o->evidence_message = strdup(lost);

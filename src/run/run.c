@@ -287,15 +287,20 @@ static int add_signals(Run *run)
         return r < 0 ? r : 0;
 }
 
-/* Deep trees are walked with a few descriptors for each level. */
-static void raise_descriptor_limit(void)
+/* Deep trees are walked with a few descriptors for each level, and images are larger than a caller's ulimit.
+ */
+static void raise_own_limits(void)
 {
-        struct rlimit limit;
+        static const int kinds[] = { RLIMIT_NOFILE, RLIMIT_FSIZE };
 
-        if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-                return;
-        limit.rlim_cur = limit.rlim_max;
-        (void) setrlimit(RLIMIT_NOFILE, &limit);
+        for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
+                struct rlimit limit;
+
+                if (getrlimit((__rlimit_resource_t) kinds[i], &limit) < 0)
+                        continue;
+                limit.rlim_cur = limit.rlim_max;
+                (void) setrlimit((__rlimit_resource_t) kinds[i], &limit);
+        }
 }
 
 static void collect_streams(Run *run)
@@ -397,7 +402,7 @@ int run_execute(const Plan *plan, const RunOptions *options, Outcome *outcome)
 
         outcome->started_realtime_usec = now_realtime();
         (void) umask(0022); /* whatever the caller's is: the job's root must be readable */
-        raise_descriptor_limit();
+        raise_own_limits();
         r = host_read(&outcome->host);
         if (r == 0)
                 r = outcome_blind_spot(

@@ -187,6 +187,19 @@ static bool is_dead(int parent_fd, const char *name, char run_id[static RUN_ID_M
         return true;
 }
 
+/* ".ID.new": killed between making the lock and naming it. */
+static void remove_stale_lock(int parent_fd, const char *name)
+{
+        size_t length = strlen(name);
+        _cleanup_close_ int fd = -EBADF;
+
+        if (*name != '.' || length <= STRLEN(".new") || !streq(name + length - STRLEN(".new"), ".new"))
+                return;
+        fd = take_lock(parent_fd, name, 0);
+        if (fd >= 0)
+                (void) unlinkat(parent_fd, name, 0);
+}
+
 int rundir_clean(Manager *m, Error *e)
 {
         _cleanup_(manager_freep) Manager *own = NULL;
@@ -205,6 +218,7 @@ int rundir_clean(Manager *m, Error *e)
                 _cleanup_close_ int lock_fd = -EBADF;
                 char run_id[RUN_ID_MAX];
 
+                remove_stale_lock(parent_fd, entry->d_name);
                 if (!is_dead(parent_fd, entry->d_name, run_id, &lock_fd))
                         continue;
                 if (!m && !own)

@@ -61,6 +61,9 @@ static void record_status(Run *run, const ServiceStatus *status)
         run->status_known = true;
         if (status->invocation_id[0] && !o->invocation_id)
                 o->invocation_id = strdup(status->invocation_id);
+        /* qscope itself may have been stopped at the deadline, and the job gone on. */
+        if (status->exit_usec > run->released_usec + run->plan->timeout_usec)
+                o->timed_out = true;
         /* What our own SIGKILL did to it is not the job's end. */
         if (o->timed_out || o->abort_signal != 0)
                 return;

@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/loop.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
@@ -68,6 +70,8 @@ static int make_ext4(int fd, uint64_t inodes, Error *e)
                 return error_errno(e, -errno, "mke2fs cannot be started");
         if (pid == 0) {
                 int null = open("/dev/null", O_RDWR);
+
+                (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
 
                 for (int i = 0; i < 3; i++)
                         (void) dup2(null, i);
@@ -140,6 +144,10 @@ static int open_image(const char *dir, uint64_t bytes, uint64_t inodes, int *ret
                 return error_errno(e, -errno, "%s: no image file for the layer can be made", dir);
         if (ftruncate(image, (off_t) (bytes + EXT4_OVERHEAD(bytes, inodes))) < 0)
                 return error_errno(e, -errno, "%s: the layer's image", dir);
+        /* The budget is set aside now: a full host must not lose what the job believes to have written. */
+        if (fallocate(image, 0, 0, (off_t) (bytes + EXT4_OVERHEAD(bytes, inodes))) < 0 && errno != EOPNOTSUPP)
+                return error_errno(e, -errno, "%s: there is no room for a layer of the size of limits.disk",
+                                dir);
         r = make_ext4(image, inodes, e);
         if (r == 0)
                 r = attach_loop(image, path, &loop, e);

@@ -343,6 +343,8 @@ static int read_status_property(sd_bus_message *m, const char *name, ServiceStat
                 return sd_bus_message_read(m, "v", "i", &status->code);
         if (streq(name, "ExecMainStatus"))
                 return sd_bus_message_read(m, "v", "i", &status->status);
+        if (streq(name, "ExecMainExitTimestampMonotonic"))
+                return sd_bus_message_read(m, "v", "t", &status->exit_usec);
         if (streq(name, "Result"))
                 return read_string(m, status->result, sizeof(status->result));
         if (streq(name, "ActiveState"))

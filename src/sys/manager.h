@@ -43,6 +43,7 @@ int manager_start(Manager *m, const UnitRequest *request, ManagerHandler handler
 typedef struct ServiceStatus {
         int code;              /* CLD_EXITED, CLD_KILLED, CLD_DUMPED; 0: the main process has not ended yet */
         int status;            /* exit status or signal number */
+        uint64_t exit_usec;    /* CLOCK_MONOTONIC of its end; 0: unknown */
         char result[32];       /* "success", "timeout", "oom-kill", "exit-code" … */
         char active_state[32]; /* "active", "failed" … */
         char invocation_id[33]; /* hex, "" unknown */

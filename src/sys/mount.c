@@ -2,9 +2,11 @@
 #include "sys/mount.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "sys/file.h"
@@ -107,17 +109,28 @@ static int write_maps(pid_t pid, uid_t uid_a, uid_t uid_b, gid_t gid_a, gid_t gi
         return 0;
 }
 
+/* What a child has from fork(2) must not live longer than qscope: its lock, its output. */
+static void only_keep(int fd, pid_t parent)
+{
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+                _exit(1);
+        if (fd > 0)
+                (void) close_range(0, (unsigned) fd - 1, 0);
+        (void) close_range((unsigned) fd + 1, ~0u, 0);
+}
+
 /* A user namespace needs a process to be made by: a child that makes it, says so and waits to be ended. */
 static int owner_namespace(uid_t uid_a, uid_t uid_b, gid_t gid_a, gid_t gid_b, int *ret_fd)
 {
+        pid_t pid, parent = getpid();
         int pair[2], r;
         char byte;
-        pid_t pid;
 
         if (pipe2(pair, O_CLOEXEC) < 0)
                 return -errno;
         pid = fork();
         if (pid == 0) {
+                only_keep(pair[1], parent);
                 byte = unshare(CLONE_NEWUSER) < 0 ? (char) errno : 0;
                 if (write(pair[1], &byte, 1) != 1)
                         _exit(1);

@@ -15,6 +15,8 @@ struct TreeWalk {
         FileChanges changes;
         size_t room;
         uint64_t listed_bytes;
+        uint64_t read_budget; /* bytes of files that may still be read */
+        bool over_budget;
         Hash digest;
         bool scratch;
         char *path; /* of the entry at hand, absolute */
@@ -30,7 +32,7 @@ typedef struct Views {
         bool full; /* the upper layer alone does not tell what is hidden: compare all names */
 } Views;
 
-int tree_walk_new(const TreeOwner *owner, uint64_t file_limit, TreeWalk **ret)
+int tree_walk_new(const TreeOwner *owner, uint64_t file_limit, uint64_t read_budget, TreeWalk **ret)
 {
         TreeWalk *walk = calloc(1, sizeof(*walk));
 
@@ -38,6 +40,7 @@ int tree_walk_new(const TreeOwner *owner, uint64_t file_limit, TreeWalk **ret)
                 return -ENOMEM;
         walk->owner = *owner;
         walk->file_limit = file_limit;
+        walk->read_budget = read_budget;
         hash_init(&walk->digest);
         *ret = walk;
         return 0;
@@ -164,9 +167,22 @@ static int note_limit(TreeWalk *walk, const struct stat *st)
         return walk->file_at_limit ? 0 : -ENOMEM;
 }
 
-static bool hash_wanted(const TreeWalk *walk, const struct stat *st)
+/* A job can make files that are large and cost it nothing. What is read of them in all is bounded. */
+static bool spend(TreeWalk *walk, const struct stat *st)
 {
-        return S_ISREG(st->st_mode) && (uint64_t) st->st_size <= TREE_HASH_MAX && !is_full(walk);
+        uint64_t size = (uint64_t) st->st_size;
+
+        if (size > walk->read_budget) {
+                walk->over_budget = true;
+                return false;
+        }
+        walk->read_budget -= size;
+        return true;
+}
+
+static bool hash_wanted(TreeWalk *walk, const struct stat *st)
+{
+        return S_ISREG(st->st_mode) && !is_full(walk) && spend(walk, st);
 }
 
 static int emit_one_side(TreeWalk *walk, ChangeKind kind, int dir, const char *name, const struct stat *st)
@@ -175,7 +191,8 @@ static int emit_one_side(TreeWalk *walk, ChangeKind kind, int dir, const char *n
         FileNode *node = kind == CHANGE_ADDED ? &change.after : &change.before;
         int r;
 
-        if (was_made(walk))
+        /* Only as long as it is what we made: a directory. */
+        if (S_ISDIR(st->st_mode) && was_made(walk))
                 return 0;
         r = node_read(dir, name, st, hash_wanted(walk, st), node);
         if (r < 0) {
@@ -195,7 +212,10 @@ static int emit_if_changed(TreeWalk *walk, const Views *v, const char *name, con
         r = node_read(v->lower, name, before, false, &change.before);
         if (r == 0)
                 r = node_read(v->merged, name, after, false, &change.after);
-        if (r == 0)
+        if (r == 0 && S_ISREG(before->st_mode) && S_ISREG(after->st_mode) &&
+                        before->st_size == after->st_size && !spend(walk, after))
+                walk->lost = "files too large to be compared";
+        else if (r == 0)
                 r = node_compare(v->lower, v->merged, name, before, after, &change.what);
         if (r == 0 && (change.what & (CHANGED_CONTENT | CHANGED_TYPE))) {
                 if (hash_wanted(walk, before))
@@ -355,12 +375,14 @@ int tree_scratch(TreeWalk *walk, int dir_fd, const char *prefix, char *const *ma
         return r < 0 ? error_errno(e, r, "%s cannot be listed", walk->path) : 0;
 }
 
-int tree_walk_finish(TreeWalk *walk, FileChanges *ret, char **ret_file_at_limit, const char **ret_lost)
+int tree_walk_finish(TreeWalk *walk, FileChanges *ret, char **ret_file_at_limit, bool *ret_over_budget,
+                const char **ret_lost)
 {
         hash_finish(&walk->digest, walk->changes.sha256);
         *ret = walk->changes;
         walk->changes = (FileChanges){ 0 };
         *ret_file_at_limit = TAKE_PTR(walk->file_at_limit);
+        *ret_over_budget = walk->over_budget;
         *ret_lost = walk->lost;
         return 0;
 }

@@ -11,7 +11,8 @@
 #define TREE_DEPTH_MAX   4096      /* deeper is lost evidence */
 #define TREE_CHANGES_MAX 10000u    /* listed; all are counted and digested */
 #define TREE_PATHS_MAX   MIB(8)    /* bytes of all listed paths together: a deep tree has long ones */
-#define TREE_HASH_MAX    MIB(1024) /* a file's bytes that are hashed at most; larger: "" */
+#define TREE_READ_MIN    MIB(256)  /* a budget for reading below this saves no time worth having */
+#define TREE_HASH_MAX    MIB(1024) /* of one expected file */
 
 typedef struct TreeWalk TreeWalk;
 
@@ -20,8 +21,9 @@ typedef struct TreeOwner {
         gid_t job_gid, owner_gid;
 } TreeOwner;
 
-/* file_limit: a regular file of exactly this size is remembered as having hit it (UNKNOWN: none). */
-int tree_walk_new(const TreeOwner *owner, uint64_t file_limit, TreeWalk **ret);
+/* file_limit: a regular file of exactly this size is remembered as having hit it (UNKNOWN: none).
+ * read_budget: bytes of files that are read at most, by their apparent sizes. */
+int tree_walk_new(const TreeOwner *owner, uint64_t file_limit, uint64_t read_budget, TreeWalk **ret);
 TreeWalk *tree_walk_free(TreeWalk *walk);
 DEFINE_CLEANUP(TreeWalk *, tree_walk_free)
 
@@ -31,8 +33,10 @@ int tree_compare(TreeWalk *walk, int upper_fd, int lower_fd, int merged_fd, cons
 /* Everything below dir_fd is new, but for the directories in made (absolute paths). */
 int tree_scratch(TreeWalk *walk, int dir_fd, const char *prefix, char *const *made, Error *e);
 
-/* Moves the result out. *ret_file_at_limit: path or NULL; *ret_lost: why it is not complete, or NULL. */
-int tree_walk_finish(TreeWalk *walk, FileChanges *ret, char **ret_file_at_limit, const char **ret_lost);
+/* Moves the result out. *ret_file_at_limit: path or NULL; *ret_over_budget: some files have no digest;
+ * *ret_lost: why it is not complete, or NULL. */
+int tree_walk_finish(TreeWalk *walk, FileChanges *ret, char **ret_file_at_limit, bool *ret_over_budget,
+                const char **ret_lost);
 
 /* For expectations: SHA-256 of a regular file below merged_fd ("" and exists when it is something else). */
 int tree_file(int dir_fd, const char *path, bool *ret_exists, char sha256[static HASH_HEX_MAX]);

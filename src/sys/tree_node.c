@@ -181,6 +181,8 @@ static int xattr_digest(int fd, char digest[static HASH_HEX_MAX])
         if (n < 0 && errno != EOPNOTSUPP)
                 return -errno;
         list.items = n > 0 ? calloc((size_t) n, sizeof(char *)) : NULL;
+        if (n > 0 && !list.items)
+                return -ENOMEM;
         for (const char *name = names; n > 0 && list.items && name < names + n; name += strlen(name) + 1) {
                 if (!startswith(name, "user.") && !streq(name, "security.capability") &&
                                 !startswith(name, "system.posix_acl_"))
@@ -195,8 +197,9 @@ static int xattr_digest(int fd, char digest[static HASH_HEX_MAX])
                 ssize_t size = fgetxattr(fd, list.items[i], value, XATTR_VALUE_MAX);
 
                 hash_update(&h, list.items[i], strlen(list.items[i]) + 1);
-                if (size > 0)
-                        hash_update(&h, value, (size_t) size);
+                if (size < 0)
+                        return -errno;
+                hash_update(&h, value, (size_t) size);
         }
         hash_finish(&h, digest);
         return 0;

@@ -2,8 +2,10 @@
 #include "sys/workspace.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "base/text.h"
 #include "sys/copy.h"
@@ -35,16 +37,20 @@ static int open_directory(const char *dir, const char *name, int *ret_fd)
         return 0;
 }
 
-/* The real directory, seen with its owner's files as the job's own. */
-static int map_lower(const WorkspaceRequest *request, const struct stat *st, const char *target)
+/* The real directory, seen with its owner's files as the job's own. *ret_unmappable: this file system cannot
+ * do that; any other failure is one. */
+static int map_lower(const WorkspaceRequest *request, const struct stat *st, const char *target,
+                bool *ret_unmappable)
 {
         _cleanup_close_ int fd = -EBADF;
         int r;
 
         r = mount_clone(request->source_fd, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
                         &fd);
-        if (r == 0)
-                r = mount_map_owner(fd, st->st_uid, st->st_gid, request->uid, request->gid);
+        if (r < 0)
+                return r;
+        r = mount_map_owner(fd, st->st_uid, st->st_gid, request->uid, request->gid);
+        *ret_unmappable = r == -EINVAL || r == -EOPNOTSUPP || r == -EPERM;
         return r < 0 ? r : mount_attach(fd, target);
 }
 
@@ -81,13 +87,14 @@ static int copy_lower(const WorkspaceRequest *request, const struct stat *st, co
 static int make_lower(const WorkspaceRequest *request, const struct stat *st, const char *target,
                 WorkspaceMounts *mounts, Error *e)
 {
-        int r = request->copy ? -EINVAL : map_lower(request, st, target);
+        bool unmappable = request->copy;
+        int r = unmappable ? -EINVAL : map_lower(request, st, target, &unmappable);
 
         if (r == 0) {
                 mounts->method = "overlay over the id-mapped directory";
                 return 0;
         }
-        if (!(r == -EINVAL || r == -EOPNOTSUPP || r == -EPERM))
+        if (!unmappable)
                 return error_errno(e, r, "%s cannot be mapped to the job's user", request->source_path);
         mounts->method = "overlay over a copy";
         return copy_lower(request, st, target, e);
@@ -97,10 +104,17 @@ static int make_lower(const WorkspaceRequest *request, const struct stat *st, co
  */
 static int copy_directory_attributes(int lower_fd, int files_fd, const char *path)
 {
-        _cleanup_close_ int fd = -EBADF;
+        struct open_how how = {
+                .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
+        };
+        _cleanup_close_ int fd = -EBADF, below = -EBADF;
         struct stat st;
 
-        if (lower_fd < 0 || fstatat(lower_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
+        if (lower_fd < 0)
+                return 0;
+        below = (int) syscall(SYS_openat2, lower_fd, path, &how, sizeof(how));
+        if (below < 0 || fstat(below, &st) < 0)
                 return 0;
         fd = openat(files_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 || fchown(fd, st.st_uid, st.st_gid) < 0 || fchmod(fd, st.st_mode & 07777) < 0)

@@ -168,7 +168,7 @@ TEST(refusals)
 
 TEST(workspaces_that_are_allowed)
 {
-        static const char *const good[] = { "/srv/x", "/usr/local/src/x", "/home/u", "/root", "/tmp/x",
+        static const char *const good[] = { "/srv/x", "/usr/local/src/x", "/home/u", "/root/x", "/tmp/x",
                 "/var/tmp/x", "/etcetera", "/library", "/var/lib/qscopex", "/opt", "/media/usb" };
 
         for (size_t i = 0; i < ELEMENTSOF(good); i++) {
