@@ -119,6 +119,24 @@ static bool needs_quotes(const char *word)
         return !*word || strpbrk(word, " \t\n\"'\\$`*?;&|<>()[]{}#~!") != NULL;
 }
 
+static void print_word(FILE *out, const char *word, bool first)
+{
+        bool quoted = needs_quotes(word);
+
+        if (!first)
+                fputc(' ', out);
+        if (quoted)
+                fputc('\'', out);
+        for (size_t i = 0; word[i] && i < 4 * COMMAND_MAX; i++) {
+                /* A quote within quotes, as a shell has it. */
+                if (quoted && word[i] == '\'')
+                        fputs("'\\'", out);
+                fputc(word[i], out);
+        }
+        if (quoted)
+                fputc('\'', out);
+}
+
 /* As it could be typed, more or less: quotes show where an argument begins and ends. */
 static int print_command(const Page *p)
 {
@@ -134,11 +152,10 @@ static int print_command(const Page *p)
                 return -ENOMEM;
         cJSON_ArrayForEach(word, argv)
         {
-                const char *text = cJSON_GetStringValue(word), *mark = text && needs_quotes(text) ? "'" : "";
+                const char *text = cJSON_GetStringValue(word);
 
                 if (text)
-                        fprintf(out, "%s%s%.*s%s", word == argv->child ? "" : " ", mark,
-                                        4 * (int) COMMAND_MAX, text, mark);
+                        print_word(out, text, word == argv->child);
                 if (ftell(out) > (long) COMMAND_MAX)
                         break;
         }
