@@ -41,7 +41,7 @@ ATTEMPTS = [
     "dmesg", "insmod x.ko", "modprobe dummy", "chown root README", "kill -9 1", "kill -0 1",
     "su -c true", "ip link add d0 type dummy", "ip addr add 10.0.0.1/8 dev lo",
     "sysctl -w vm.swappiness=1",
-    "hostname pwned", "date -s 2001-01-01", "losetup -f", "chrt -f 1 true", "renice -n -5 $$",
+    "hostname pwned", "date -s 2001-01-01", "losetup -f README", "chrt -f 1 true", "renice -n -5 $$",
     "ionice -c 1 true", "systemctl status", "systemd-run true", "busctl list",
     "journalctl -qn 1 | grep -q .",
     "loginctl", "machinectl list", "strace -p 1", "cat /proc/1/environ", "cat /proc/1/maps",
