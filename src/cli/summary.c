@@ -127,7 +127,7 @@ static void print_word(FILE *out, const char *word, bool first)
                 fputc(' ', out);
         if (quoted)
                 fputc('\'', out);
-        for (size_t i = 0; word[i] && i < 4 * COMMAND_MAX; i++) {
+        for (size_t i = 0; i < 4 * COMMAND_MAX && word[i]; i++) {
                 /* A quote within quotes, as a shell has it. */
                 if (quoted && word[i] == '\'')
                         fputs("'\\'", out);
