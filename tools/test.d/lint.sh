@@ -169,7 +169,7 @@ table_keys() { # FILE... -> the keys of their tables of readers and limits
 # Every key that the readers know is in the manual page of job files.
 check_job_keys() {
         local keys page
-        keys=$(table_keys "$ROOT"/src/core/{job,expect,limits}.c)
+        keys=$(table_keys "$ROOT"/src/core/{job*,expect,limits}.c)
         page=$(words '^\.B [a-z_0-9]+' "$ROOT/man/qscope.job.5" | sed 's/^.B //')
         only_in_first "$keys" "$page" "a key of job files, not in man/qscope.job.5" &&
                 only_in_first "$page" "$keys" "in man/qscope.job.5, not a key of job files"
