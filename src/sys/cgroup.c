@@ -17,7 +17,7 @@
 
 int cgroup_open_job(pid_t pid, const char *slice, const char *service, int *ret_slice_fd, int *ret_service_fd)
 {
-        char path[64], text[4096], wanted[512], *group, *end;
+        char path[64], text[4096], wanted[4096 + 64], *group, *end;
         _cleanup_close_ int slice_fd = -EBADF, service_fd = -EBADF;
         size_t length, wanted_length;
         int r;
