@@ -173,16 +173,22 @@ char *text_to_utf8(const void *data, size_t size, bool *ret_exact)
         return out;
 }
 
-char *text_printf(const char *format, ...)
+char *text_vprintf(const char *format, va_list ap)
 {
         char *text = NULL;
+
+        return vasprintf(&text, format, ap) < 0 ? NULL : text;
+}
+
+char *text_printf(const char *format, ...)
+{
         va_list ap;
-        int n;
+        char *text;
 
         va_start(ap, format);
-        n = vasprintf(&text, format, ap);
+        text = text_vprintf(format, ap);
         va_end(ap);
-        return n < 0 ? NULL : text;
+        return text;
 }
 
 size_t strv_length(char *const *list)
@@ -238,14 +244,13 @@ int strv_extend(char ***list, const char *text)
 
 int strv_extendf(char ***list, const char *format, ...)
 {
-        char *text = NULL;
         va_list ap;
-        int n;
+        char *text;
 
         va_start(ap, format);
-        n = vasprintf(&text, format, ap);
+        text = text_vprintf(format, ap);
         va_end(ap);
-        return strv_consume(list, n < 0 ? NULL : text);
+        return strv_consume(list, text);
 }
 
 char **strv_new(size_t n)

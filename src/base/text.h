@@ -3,6 +3,8 @@
 
 /* Bytes that came from outside, made safe to print or to put into JSON; lists of strings. */
 
+#include <stdarg.h>
+
 #include "base/macro.h"
 
 /* Length in bytes of the valid UTF-8 sequence at p (1..4), or 0: not UTF-8 (RFC 3629: no surrogates, no
@@ -27,6 +29,7 @@ char *text_to_utf8(const void *data, size_t size, bool *ret_exact);
 
 /* printf into a new string; NULL when out of memory. */
 char *text_printf(const char *format, ...) _printf_(1, 2);
+char *text_vprintf(const char *format, va_list ap) _printf_(1, 0);
 
 /* --- lists of strings, ended by NULL; NULL is the empty list --- */
 size_t strv_length(char *const *list);

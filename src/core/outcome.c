@@ -185,14 +185,13 @@ int outcome_add_fact(Outcome *o, const char *name, bool holds, const char *expec
 
 int outcome_blind_spot(Outcome *o, const char *format, ...)
 {
-        char *text = NULL;
         va_list ap;
-        int n;
+        char *text;
 
         va_start(ap, format);
-        n = vasprintf(&text, format, ap);
+        text = text_vprintf(format, ap);
         va_end(ap);
-        return strv_consume(&o->blind_spots, n < 0 ? NULL : text);
+        return strv_consume(&o->blind_spots, text);
 }
 
 void outcome_host_error(Outcome *o, const char *code, const char *remedy, const char *format, ...)

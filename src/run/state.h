@@ -58,7 +58,7 @@ typedef struct Run {
         pid_t pid;
         uid_t uid;
         gid_t gid;
-        bool units_asked, ready, exec_settled, main_ended, status_known, observed, stop_failed;
+        bool units_asked, ready, exec_settled, main_ended, status_known, stop_failed;
         unsigned status_tries;
         uint64_t released_usec; /* CLOCK_MONOTONIC */
         uint64_t released_boottime_usec;

@@ -52,7 +52,7 @@ int cgroup_open_job(pid_t pid, const char *slice, const char *service, int *ret_
         return 0;
 }
 
-/* The number behind "key " at the start of a line (or, with separator '=', behind " key="). */
+/* The number behind "key " at the start of a line. */
 static uint64_t find_value(const char *text, const char *key)
 {
         size_t length = strlen(key);
@@ -183,11 +183,6 @@ int cgroup_freeze(int fd, uint64_t timeout_usec)
                 (void) poll(&p, 1, 10);
         }
         return -ETIMEDOUT;
-}
-
-int cgroup_thaw(int fd)
-{
-        return file_write_at(fd, "cgroup.freeze", "0");
 }
 
 int cgroup_kill(int fd)

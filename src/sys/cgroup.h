@@ -46,7 +46,6 @@ int cgroup_open_events(int fd);
 
 /* Freezes and waits until nothing in it runs; -ETIMEDOUT after timeout_usec. */
 int cgroup_freeze(int fd, uint64_t timeout_usec);
-int cgroup_thaw(int fd);
 
 /* SIGKILL to every process in it and below, frozen ones too. Asynchronous: wait until it is not populated. */
 int cgroup_kill(int fd);

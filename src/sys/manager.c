@@ -412,31 +412,3 @@ int manager_status(Manager *m, const char *service, StatusHandler handler, void 
         return sd_bus_call_method_async(m->bus, &m->status.slot, DESTINATION, path,
                         "org.freedesktop.DBus.Properties", "GetAll", on_status_reply, m, "s", "");
 }
-
-int manager_list(Manager *m, const char *pattern, char ***ret_names, Error *e)
-{
-        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        _cleanup_strv_ char **names = NULL;
-        const char *name;
-        int r;
-
-        r = sd_bus_call_method(m->bus, DESTINATION, OBJECT, INTERFACE, "ListUnitsByPatterns", &error, &reply,
-                        "asas", 0, 1, pattern);
-        if (r < 0)
-                return error_set(e, r, "systemd's units cannot be listed: %s", error.message);
-        r = sd_bus_message_enter_container(reply, 'a', "(ssssssouso)");
-        while (r >= 0 && (r = sd_bus_message_enter_container(reply, 'r', "ssssssouso")) > 0) {
-                r = sd_bus_message_read(reply, "s", &name);
-                if (r >= 0)
-                        r = strv_extend(&names, name);
-                if (r >= 0)
-                        r = sd_bus_message_skip(reply, "sssssouso");
-                if (r >= 0)
-                        r = sd_bus_message_exit_container(reply);
-        }
-        if (r < 0)
-                return error_errno(e, r, "systemd's list of units cannot be read");
-        *ret_names = TAKE_PTR(names);
-        return 0;
-}

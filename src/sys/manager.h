@@ -58,8 +58,5 @@ int manager_stop(Manager *m, const char *unit, ManagerHandler handler, void *use
 /* Waits for it: for cleaning. 0 also when there is no such unit. */
 int manager_stop_wait(Manager *m, const char *unit, uint64_t timeout_usec, Error *e);
 
-/* Names of the loaded units that match a pattern (fnmatch). */
-int manager_list(Manager *m, const char *pattern, char ***ret_names, Error *e);
-
 /* Forgets the handlers of all calls under way. */
 void manager_cancel(Manager *m);
