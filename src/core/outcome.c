@@ -86,6 +86,7 @@ Outcome *outcome_new(void)
                 .inodes_full = UNKNOWN,
                 .cpu_time_exceeded = UNKNOWN,
         };
+        o->egress.refused_families = o->egress.refused_raw = UNKNOWN;
         return o;
 }
 
@@ -141,6 +142,11 @@ Outcome *outcome_free(Outcome *o)
                 file_change_clear(&o->changes.items[i]);
         free(o->changes.items);
         process_list_clear(&o->leftovers);
+        process_tree_clear(&o->processes);
+        socket_evidence_clear(&o->sockets);
+        egress_evidence_clear(&o->egress);
+        fd_list_clear(&o->fds);
+        ipc_list_clear(&o->ipc);
         strv_free(o->blind_spots);
         free(o->host.kernel);
         free(o->host.systemd);

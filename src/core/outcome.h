@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "core/evidence.h"
 #include "core/limits.h"
 
 typedef enum Phase {
@@ -175,6 +176,11 @@ typedef struct Outcome {
         size_t n_facts;
         FileChanges changes;
         ProcessList leftovers;
+        ProcessTree processes;
+        SocketEvidence sockets;
+        EgressEvidence egress;
+        FdList fds;
+        IpcList ipc;
         char **blind_spots;
         HostFacts host;
         char *invocation_id;

@@ -199,10 +199,7 @@ static int on_deadline(_unused_ sd_event_source *source, _unused_ uint64_t usec,
 {
         Run *run = userdata;
 
-        if (run->state != RUN_RUNNING)
-                return 0;
-        run->outcome->timed_out = true;
-        return run_kill(run);
+        return run->state == RUN_RUNNING ? run_deadline(run) : 0;
 }
 
 static int on_main_exit(
@@ -302,6 +299,9 @@ int run_release(Run *run, pid_t pid, uid_t uid, gid_t gid)
                                 "cannot give them; run qscope where it can, or ask for less in the policy",
                                 &e);
         count_errors(run);
+        r = observers_attach(run, &e);
+        if (r < 0)
+                return run_host_error(run, "observers_failed", NULL, &e);
         r = open_gate(run, &e);
         return r < 0 ? run_host_error(run, "stage_failed", NULL, &e) : 0;
 }

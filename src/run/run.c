@@ -2,6 +2,7 @@
 #include "run/run.h"
 
 #include <signal.h>
+#include <stdarg.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -38,6 +39,18 @@ int run_host_error(Run *run, const char *code, const char *remedy, const Error *
 {
         outcome_host_error(run->outcome, code, remedy, "%s", e->text);
         return run->units_asked ? run_kill(run) : run_stop(run);
+}
+
+void run_lose_evidence(Run *run, const char *format, ...)
+{
+        va_list ap;
+
+        if (run->outcome->evidence_lost)
+                return;
+        run->outcome->evidence_lost = true;
+        va_start(ap, format);
+        run->outcome->evidence_message = text_vprintf(format, ap);
+        va_end(ap);
 }
 
 static int done(Run *run)
@@ -253,6 +266,9 @@ static int prepare(Run *run)
         r = rundir_new(run->plan->run_id, &run->dir, &e);
         if (r < 0)
                 return fail(run, "internal", NULL, &e);
+        r = observers_prepare(run, &e);
+        if (r < 0)
+                return fail(run, "observers_failed", NULL, &e);
         r = jobfs_new(run->plan, rundir_root_fd(run->dir), run->options->state_dir,
                         run->outcome->host.hostname, &run->fs, &e);
         if (r < 0)
@@ -352,6 +368,7 @@ static void clear(Run *run)
         for (size_t i = 0; i < 2; i++)
                 run->captures[i] = capture_free(run->captures[i]);
         run->errors = error_counter_free(run->errors);
+        observers_clear(run);
         run->fs = jobfs_free(run->fs);
         run->dir = run->stop_failed ? rundir_abandon(run->dir) : rundir_free(run->dir);
         run->manager = manager_free(run->manager);

@@ -19,14 +19,6 @@
 #define STATUS_DELAY_MAX (250 * USEC_PER_MSEC)
 #define LEFTOVERS_MAX    256u
 
-static void lose_evidence(Run *run, const char *message)
-{
-        if (run->outcome->evidence_lost)
-                return;
-        run->outcome->evidence_lost = true;
-        run->outcome->evidence_message = strdup(message);
-}
-
 int on_output(sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata)
 {
         Run *run = userdata;
@@ -37,7 +29,7 @@ int on_output(sd_event_source *source, _unused_ int fd, _unused_ uint32_t revent
                 run->output_sources[i] = sd_event_source_disable_unref(source);
         } else if (r < 0) {
                 run->output_sources[i] = sd_event_source_disable_unref(source);
-                lose_evidence(run, "the job's output could not be read");
+                run_lose_evidence(run, "the job's output could not be read");
         }
         return 0;
 }
@@ -91,7 +83,7 @@ static void on_status(void *userdata, int r, const ServiceStatus *status)
                 return;
         }
         if (run->status_tries++ >= STATUS_TRIES) {
-                lose_evidence(run, "systemd did not say how the main process ended");
+                run_lose_evidence(run, "systemd did not say how the main process ended");
                 run->status_known = true;
                 (void) run_advance(run);
                 return;
@@ -148,10 +140,26 @@ static int list_leftovers(Run *run)
         return 0;
 }
 
+/* Frozen, nothing moves while it is looked at. */
+static void freeze(Run *run)
+{
+        int r = cgroup_freeze(run->slice_fd, FREEZE_TIMEOUT);
+
+        if (r < 0 && r != -ETIMEDOUT)
+                run_lose_evidence(run, "what was left running could not be frozen");
+}
+
+int run_deadline(Run *run)
+{
+        run->outcome->timed_out = true;
+        freeze(run);
+        observers_look(run);
+        return run_kill(run);
+}
+
 static int on_grace_over(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata)
 {
         Run *run = userdata;
-        int r;
 
         if (run->state != RUN_DRAINING)
                 return 0;
@@ -159,11 +167,10 @@ static int on_grace_over(_unused_ sd_event_source *source, _unused_ uint64_t use
         if (cgroup_is_populated(run->slice_fd) == 0)
                 return run_advance(run);
         run_phase(run, PHASE_DRAIN);
-        r = cgroup_freeze(run->slice_fd, FREEZE_TIMEOUT);
-        if (r < 0 && r != -ETIMEDOUT)
-                lose_evidence(run, "what was left running could not be frozen");
+        freeze(run);
         if (list_leftovers(run) < 0)
-                lose_evidence(run, "what was left running could not be listed");
+                run_lose_evidence(run, "what was left running could not be listed");
+        observers_look(run);
         return run_kill(run);
 }
 
@@ -196,7 +203,7 @@ int run_kill(Run *run)
                 return run_stop(run);
         }
         if (cgroup_kill(run->slice_fd) < 0)
-                lose_evidence(run, "the job's control group could not be killed");
+                run_lose_evidence(run, "the job's control group could not be killed");
         (void) run_timer(run, TIMER_WATCHDOG, KILL_TIMEOUT, on_kill_timeout);
         return run_advance(run);
 }
@@ -301,7 +308,7 @@ static int observe(Run *run)
                 return 0;
         r = jobfs_observe(run->fs, run->outcome, &e);
         if (r < 0)
-                lose_evidence(run, e.text[0] ? e.text : strerror(-r));
+                run_lose_evidence(run, "%s", e.text[0] ? e.text : strerror(-r));
         run_phase(run, PHASE_DIFF);
         return 0;
 }
@@ -317,12 +324,13 @@ int run_advance(Run *run)
         if (populated > 0)
                 return 0;
         if (populated < 0)
-                lose_evidence(run, "the job's control group cannot be read");
+                run_lose_evidence(run, "the job's control group cannot be read");
         if (run->outcome->released && (!run->main_ended || !run->status_known))
                 return 0;
         drain_output(run);
         run_phase(run, run->state == RUN_DRAINING ? PHASE_DRAIN : PHASE_SETTLE);
         read_counters(run);
+        observers_finish(run);
         /* The manager takes the units down while the layer is looked at. */
         r = run_stop(run);
         (void) observe(run);

@@ -90,8 +90,26 @@ int on_life(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 /* --- hold.c: the stage is at the gate --- */
 int run_release(Run *run, pid_t pid, uid_t uid, gid_t gid);
 
+/* --- observers.c: what the job starts, opens and tries to reach. A kind of evidence that this host cannot
+ * give is a blind spot and no error. --- */
+
+/* Before the unit is asked for: what has to be there when the sandbox is made. */
+int observers_prepare(Run *run, Error *e);
+/* The stage is at the gate: from here on nothing of the job is missed. */
+int observers_attach(Run *run, Error *e);
+/* The main process has ended, or is over its time, and all that is left is frozen. */
+void observers_look(Run *run);
+/* The last process is gone. */
+void observers_finish(Run *run);
+void observers_clear(Run *run);
+
+/* What was to be seen and was missed. */
+void run_lose_evidence(Run *run, const char *format, ...) _printf_(2, 3);
+
 /* --- settle.c: from the end of the main process to the last one's --- */
 int run_kill(Run *run);
+/* The time is over: look, then kill. */
+int run_deadline(Run *run);
 int run_main_ended(Run *run);
 int run_advance(Run *run);
 int on_cgroup_events(sd_event_source *source, int fd, uint32_t revents, void *userdata);
