@@ -163,7 +163,7 @@ static const HitRule rules[] = {
         { LIMIT_MEMORY, "memory.events oom_kill", memory_killed, "killed_by_limit",
                         "a process was killed for memory" },
         { LIMIT_SWAP, "memory.swap.events max", swap_refused, NULL, NULL },
-        { LIMIT_CPU, "cpu.stat nr_throttled", cpu_throttled, NULL, NULL },
+        { LIMIT_CPU, "cpu.stat nr_throttled", cpu_throttled, NULL, "the job was slowed down" },
         { LIMIT_TASKS, "pids.events max", task_refused, "limit_hit",
                         "starting a process or thread was refused" },
         { LIMIT_CPU_TIME, "cpu.stat usage_usec", cpu_time_watched, "killed_by_limit",
@@ -200,9 +200,16 @@ char *limit_format(LimitKind kind, uint64_t value, char buffer[static FORMAT_MAX
         return buffer;
 }
 
+/* To be slowed down is a fact, unless the policy makes it a failure. */
+static const char *hit_code(const HitRule *rule, const Plan *plan)
+{
+        return rule->limit == LIMIT_CPU && plan->policy->throttling_fails ? "limit_hit" : rule->code;
+}
+
 static int add_hit(
                 const HitRule *rule, uint64_t count, const Plan *plan, const Outcome *o, Judgement *judgement)
 {
+        const char *code = hit_code(rule, plan);
         char value[FORMAT_MAX];
         const char *file = rule->count == file_size_reached ? o->events.file_at_limit : NULL;
 
@@ -213,9 +220,9 @@ static int add_hit(
                 .count = count,
                 .killed = rule->code != NULL,
         };
-        if (!rule->code)
+        if (!code)
                 return 0;
-        return reason_add(&judgement->reasons, rule->code, "%s (limit %s): %s (%s: %" PRIu64 ")%s%s",
+        return reason_add(&judgement->reasons, code, "%s (limit %s): %s (%s: %" PRIu64 ")%s%s",
                         limit_table[rule->limit].key,
                         limit_format(rule->limit, plan->limits.value[rule->limit], value), rule->text,
                         rule->counter, count, file ? ", " : "", file ? file : "");

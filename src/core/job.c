@@ -100,6 +100,8 @@ Job *job_free(Job *job)
         free(job->rationale);
         cJSON_Delete(job->meta);
         cJSON_Delete(job->extra);
+        strv_free(job->given);
+        strv_free(job->defaulted);
         free(job);
         return NULL;
 }

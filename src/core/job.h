@@ -95,12 +95,23 @@ typedef struct Job {
         char *policy; /* NULL: not given */
         char *rationale;
         cJSON *meta;
-        cJSON *extra; /* object of all x_ keys, or NULL */
+        cJSON *extra;     /* object of all x_ keys, or NULL */
+        char **given;     /* the keys that stand in the job file */
+        char **defaulted; /* of the others, those whose value is the policy's "default" */
 } Job;
 
 /* Reads a job file's text. name stands in error sentences ("job.json: line 3: job.timeout_sec: …").
  * 0; -EINVAL with a sentence; -E2BIG when over JOB_FILE_MAX; -ENOMEM. */
 int job_parse(const char *text, size_t size, const char *name, Job **ret, Error *e);
+
+/* Reads one key of a policy's "default" into a job: at->key is one of those that a policy may give a value
+ * for (cwd workspace expected_exit env_allowlist env network posture expect). */
+struct Reader;
+int job_read_default(const struct Reader *r, const JsonPath *at, const cJSON *value, Job *job);
+
+/* Gives the job what it does not say itself. defaults: an object of such keys, read before; may be NULL. 0 or
+ * -ENOMEM. */
+int job_take_defaults(Job *job, const cJSON *defaults);
 
 /* An empty job with every key "not given", for the command line. */
 Job *job_new(void);

@@ -412,7 +412,42 @@ static int read_job(const Reader *r, const cJSON *document, Job *job)
         if (!job->argv)
                 return read_fail(r, &root,
                                 "argv is missing: the command, as a list such as [\"python3\", \"a.py\"]");
-        return finish_files(r, &root, job);
+        for (size_t i = 0; i < ELEMENTSOF(job_rows) && k >= 0; i++)
+                if (json_get(document, job_rows[i].key))
+                        k = strv_extend(&job->given, job_rows[i].key);
+        return k < 0 ? k : finish_files(r, &root, job);
+}
+
+int job_read_default(const Reader *r, const JsonPath *at, const cJSON *value, Job *job)
+{
+        for (size_t i = 0; i < ELEMENTSOF(job_rows); i++)
+                if (streq(job_rows[i].key, at->key))
+                        return job_rows[i].read(r, at, value, (char *) job + job_rows[i].offset);
+        assert(false);
+        return -EINVAL;
+}
+
+int job_take_defaults(Job *job, const cJSON *defaults)
+{
+        const Reader r = { .file = "policy", .root = "policy.default" };
+        const JsonPath root = { .up = NULL };
+        const cJSON *member;
+
+        cJSON_ArrayForEach(member, defaults)
+        {
+                JsonPath at = { .up = &root, .key = member->string };
+                int k;
+
+                if (strv_contains(job->given, member->string) ||
+                                strv_contains(job->defaulted, member->string))
+                        continue;
+                k = job_read_default(&r, &at, member, job);
+                if (k >= 0)
+                        k = strv_extend(&job->defaulted, member->string);
+                if (k < 0)
+                        return k;
+        }
+        return 0;
 }
 
 int job_parse(const char *text, size_t size, const char *name, Job **ret, Error *e)

@@ -76,6 +76,16 @@ static int check_argv0(Plan *plan)
         return 0;
 }
 
+static int check_exec_rules(Plan *plan)
+{
+        if (exec_rules_are_empty(&plan->policy->exec))
+                return 0;
+        return reason_add(&plan->refusals, "not_supported",
+                        "policy.%s: the policy %s decides which programs may be started, and this version cannot "
+                        "refuse them",
+                        plan->policy->exec.allow ? "allow_exec" : "deny_exec", plan->policy->name);
+}
+
 static int plan_network(Plan *plan)
 {
         plan->network = plan->job->network >= 0 ? plan->job->network : NETWORK_NONE;
@@ -106,6 +116,8 @@ static int fill(Plan *plan, const PlanContext *context)
 
         if (r >= 0)
                 r = check_argv0(plan);
+        if (r >= 0)
+                r = check_exec_rules(plan);
         if (r >= 0)
                 r = plan_network(plan);
         if (r >= 0)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The job's whole environment. Names in order of precedence: what the job sets, what the policy sets, what is
+/* The job's whole environment. Names in order of precedence: what the policy sets, what the job sets, what is
  * passed from the caller. Nothing else. */
 
 #include "core/plan_parts.h"
 
 #include <fnmatch.h>
 
-typedef enum Source { SOURCE_JOB, SOURCE_POLICY, SOURCE_CALLER } Source; /* the smaller wins */
+/* The smaller wins. */
+typedef enum Source { SOURCE_POLICY, SOURCE_JOB, SOURCE_DEFAULT, SOURCE_CALLER } Source;
 
-static const char *const source_names[] = { "job", "policy", "caller" };
+static const char *const source_names[] = { "policy", "job", "policy", "caller" };
 
 typedef struct Variable {
         const char *text; /* "NAME=value", borrowed */
@@ -87,6 +88,27 @@ static int take(Plan *plan, const Variable *variables, size_t n)
         return 0;
 }
 
+/* What the policy sets is fixed. The value is not named: it may be a secret. */
+static int check_fixed(Plan *plan)
+{
+        char **own = plan->job->env, **set = plan->policy->env_set;
+
+        if (strv_contains(plan->job->defaulted, "env"))
+                return 0;
+        for (size_t i = 0; own && own[i]; i++)
+                for (size_t j = 0; set && set[j]; j++) {
+                        size_t length = strcspn(own[i], "=") + 1;
+
+                        if (strncmp(own[i], set[j], length) != 0 || streq(own[i], set[j]))
+                                continue;
+                        if (reason_add(&plan->refusals, "env_refused",
+                                            "job.env.%.*s: the policy %s sets this variable itself",
+                                            (int) length - 1, own[i], plan->policy->name) < 0)
+                                return -ENOMEM;
+                }
+        return 0;
+}
+
 int plan_env(Plan *plan, const PlanContext *context)
 {
         const Job *job = plan->job;
@@ -108,7 +130,10 @@ int plan_env(Plan *plan, const PlanContext *context)
         for (size_t i = 0; policy->env_set && policy->env_set[i]; i++)
                 add(variables, &n, policy->env_set[i], SOURCE_POLICY);
         for (size_t i = 0; job->env && job->env[i]; i++)
-                add(variables, &n, job->env[i], SOURCE_JOB);
+                add(variables, &n, job->env[i],
+                                strv_contains(job->defaulted, "env") ? SOURCE_DEFAULT : SOURCE_JOB);
+        if (check_fixed(plan) < 0)
+                return -ENOMEM;
         qsort(variables, n, sizeof(Variable), compare_variables);
         return take(plan, variables, n);
 }

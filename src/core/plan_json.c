@@ -6,11 +6,14 @@
  *     units { slice {name, properties ["Name=value"…]}, service {…} }, run_dir, root_dir,
  *     layer {type, bytes, inodes}, mounts [{path, source, mode}], files [{path, mode, bytes or source}],
  *     stdin, expected_exit, allow_changes (null: not judged), expect [what is asked…],
- *     refusals [{code, message}] }
+ *     systemd_run [the nearest thing by hand, word by word], refusals [{code, message}] }
  *
- * Values of the environment and contents of files never appear. */
+ * A mount without a source hides what is there. Values of the environment and contents of files never appear.
+ */
 
 #include "core/plan_parts.h"
+
+#include "core/plan_text.h"
 
 static int add_seconds(cJSON *object, const char *key, uint64_t usec)
 {
@@ -87,14 +90,25 @@ static int add_mount(cJSON *list, const char *path, const char *source, const ch
         return r < 0 ? r : json_add_text(one, "mode", mode);
 }
 
-/* What is attached at the gate; the service's own binds are among its properties. */
-static int add_mounts(cJSON *object, const Plan *plan)
+static int add_paths(cJSON *list, char *const *paths, const char *mode, bool sourced)
+{
+        int r = 0;
+
+        for (size_t i = 0; paths && paths[i] && r >= 0; i++)
+                r = add_mount(list, paths[i], sourced ? paths[i] : NULL, mode);
+        return r;
+}
+
+/* The service's own binds are among its properties. */
+int plan_add_mounts(cJSON *object, const Plan *plan)
 {
         static const char *const scratch[] = { "/tmp", "/var/tmp", "/dev/shm" };
         cJSON *list = json_add_array(object, "mounts");
         bool overlay = plan->workspace == WORKSPACE_OVERLAY;
         int r = list ? 0 : -ENOMEM;
 
+        if (r >= 0 && plan->policy->root)
+                r = add_mount(list, "/", plan->policy->root, "read-only");
         for (size_t i = 0; i < ELEMENTSOF(scratch) && r >= 0; i++)
                 if (!streq(plan->cwd, scratch[i]))
                         r = add_mount(list, scratch[i], "layer", "scratch");
@@ -103,7 +117,9 @@ static int add_mounts(cJSON *object, const Plan *plan)
         if (r >= 0)
                 r = add_mount(list, plan->cwd, overlay ? plan->cwd : "layer",
                                 workspace_to_string(plan->workspace));
-        return r;
+        if (r >= 0)
+                r = add_paths(list, plan->policy->read_only_paths, "read-only", true);
+        return r < 0 ? r : add_paths(list, plan->policy->hidden_paths, "hidden", false);
 }
 
 static int add_layer(cJSON *object, const Plan *plan)
@@ -253,6 +269,14 @@ static int add_policy(cJSON *object, const Policy *policy)
         return r < 0 ? r : json_add_text(one, "sha256", policy->sha256);
 }
 
+static int add_systemd_run(cJSON *object, const Plan *plan)
+{
+        _cleanup_strv_ char **words = NULL;
+        int r = plan_systemd_run(plan, &words);
+
+        return r < 0 ? r : json_add_strv(object, "systemd_run", words);
+}
+
 static int add_texts(cJSON *object, const Plan *plan)
 {
         const struct {
@@ -285,9 +309,10 @@ static int add_all(cJSON *object, const Plan *plan)
                         json_add_u64(object, "grace_ms", plan->grace_usec / USEC_PER_MSEC) < 0 ||
                         add_limits(object, &plan->limits) < 0)
                 return -ENOMEM;
-        if (add_layer(object, plan) < 0 || add_mounts(object, plan) < 0 || add_files(object, plan->job) < 0 ||
-                        add_stdin(object, plan->job) < 0 || add_judged(object, plan) < 0 ||
-                        add_units(object, plan) < 0 || add_refusals(object, &plan->refusals) < 0)
+        if (add_layer(object, plan) < 0 || plan_add_mounts(object, plan) < 0 ||
+                        add_files(object, plan->job) < 0 || add_stdin(object, plan->job) < 0 ||
+                        add_judged(object, plan) < 0 || add_units(object, plan) < 0 ||
+                        add_systemd_run(object, plan) < 0 || add_refusals(object, &plan->refusals) < 0)
                 return -ENOMEM;
         return 0;
 }

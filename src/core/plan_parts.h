@@ -22,3 +22,6 @@ int plan_properties(Plan *plan, const PlanContext *context);
 
 /* "512M", "30 s", "150%", "null (no limit)": a limit's value as a job writes it. Returns buffer. */
 char *plan_format_limit(LimitKind kind, uint64_t value, char *buffer, size_t size);
+
+/* plan_json.c: adds "mounts", what is attached while the command is held. 0 or -ENOMEM. */
+int plan_add_mounts(cJSON *object, const Plan *plan);

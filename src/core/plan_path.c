@@ -84,6 +84,14 @@ static bool is_others_home(const Plan *plan, const PlanContext *context)
         return plan->job->cwd && streq(plan->cwd, "/root") && !path_is_within(context->cwd, "/root");
 }
 
+static const char *find_hidden(const Policy *policy, const char *path)
+{
+        for (size_t i = 0; policy->hidden_paths && policy->hidden_paths[i]; i++)
+                if (path_is_within(path, policy->hidden_paths[i]))
+                        return policy->hidden_paths[i];
+        return NULL;
+}
+
 static int check_cwd(Plan *plan, const PlanContext *context)
 {
         const char *tree = find_tree(plan->cwd, context);
@@ -110,6 +118,15 @@ static int check_cwd(Plan *plan, const PlanContext *context)
                                 "place for a fresh "
                                 "workspace, such as " PLAN_FRESH_CWD,
                                 plan->cwd);
+        if (plan->policy->root && path_is_within(plan->cwd, "/usr"))
+                return reason_add(&plan->refusals, "workspace_refused",
+                                "job.cwd: %s lies below /usr, which is that of the policy's root: choose another "
+                                "place",
+                                plan->cwd);
+        if (find_hidden(plan->policy, plan->cwd))
+                return reason_add(&plan->refusals, "workspace_refused",
+                                "job.cwd: %s lies in %s, which the policy %s hides", plan->cwd,
+                                find_hidden(plan->policy, plan->cwd), plan->policy->name);
         /* A fresh workspace shows nothing of the host, wherever it seems to be. */
         return plan->workspace == WORKSPACE_FRESH ? 0 : check_roots(plan);
 }
@@ -123,6 +140,8 @@ int workspace_path_check(const Policy *policy, const char *path, Error *e)
                         return error_set(e, -EPERM, "job.cwd leads to %s, which belongs to the system", path);
         if (is_listed(path, system_directories, ELEMENTSOF(system_directories)))
                 return error_set(e, -EPERM, "job.cwd leads to %s, which cannot be a workspace", path);
+        if (find_hidden(policy, path))
+                return error_set(e, -EPERM, "job.cwd leads to %s, which the policy hides", path);
         for (size_t i = 0; !inside && policy->workspace_roots[i]; i++)
                 inside = path_is_within(path, policy->workspace_roots[i]);
         return inside ? 0

@@ -110,43 +110,29 @@ static int add_service(PropertyList *list, const Plan *plan)
         return property_add_string(list, "Slice", plan->slice);
 }
 
+/* Of the host's own system; another root is attached whole while the stage is held, and so are the policy's
+ * read_only_paths and hidden_paths: some lie in what is attached then. */
 static int add_binds(PropertyList *list, const Plan *plan, const PlanContext *context)
 {
         _cleanup_strv_ char **binds = NULL;
-        char **more = plan->policy->read_only_paths;
+        bool host = !plan->policy->root;
 
-        if (strv_extend(&binds, "/usr") < 0)
+        if (host && strv_extend(&binds, "/usr") < 0)
                 return -ENOMEM;
-        for (size_t i = 0; i < ELEMENTSOF(etc_paths); i++)
+        for (size_t i = 0; host && i < ELEMENTSOF(etc_paths); i++)
                 if (strv_extendf(&binds, "-%s", etc_paths[i]) < 0)
-                        return -ENOMEM;
-        for (size_t i = 0; more && more[i]; i++)
-                if (strv_extendf(&binds, "-%s", more[i]) < 0)
                         return -ENOMEM;
         if (strv_extendf(&binds, "%s:%s", context->stage_path, STAGE_TARGET) < 0)
                 return -ENOMEM;
         return property_add_list(list, "BindReadOnlyPaths", binds, true);
 }
 
-/* hidden_paths are those of the job's own root, hence "+" (systemd.exec(5)). */
-static int add_hidden(PropertyList *list, const Plan *plan)
-{
-        _cleanup_strv_ char **hidden = NULL;
-        char **paths = plan->policy->hidden_paths;
-
-        for (size_t i = 0; paths && paths[i]; i++)
-                if (strv_extendf(&hidden, "-+%s", paths[i]) < 0)
-                        return -ENOMEM;
-        return hidden ? property_add_list(list, "InaccessiblePaths", hidden, true) : 0;
-}
-
 static int add_files(PropertyList *list, const Plan *plan, const PlanContext *context)
 {
         if (property_add_string(list, "RootDirectory", plan->root_dir) < 0 ||
-                        property_add_bool(list, "MountAPIVFS", true) < 0 ||
-                        add_binds(list, plan, context) < 0)
+                        property_add_bool(list, "MountAPIVFS", true) < 0)
                 return -ENOMEM;
-        return add_hidden(list, plan);
+        return add_binds(list, plan, context);
 }
 
 int plan_properties(Plan *plan, const PlanContext *context)

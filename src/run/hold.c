@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 
 #include "base/number.h"
+#include "core/isolation.h"
 #include "sys/cgroup.h"
 #include "sys/file.h"
 #include "sys/gate.h"
@@ -19,42 +20,6 @@
 #define JOB_UMASK       0022u
 #define CPU_POLL_USEC   (100 * USEC_PER_MSEC)
 #define LAYER_LOOK_USEC (50 * USEC_PER_MSEC)
-
-/* A fact that must hold because the plan asked systemd for the property behind it; NULL: always. */
-static const struct {
-        const char *fact, *property;
-} fact_table[] = {
-        { "namespace.mnt", NULL },
-        { "namespace.user", "PrivateUsers" },
-        { "namespace.ipc", "PrivateIPC" },
-        { "namespace.uts", "ProtectHostname" },
-        { "namespace.net", "PrivateNetwork" },
-        { "root", NULL },
-        { "uid", NULL },
-        { "no_new_privs", "NoNewPrivileges" },
-        { "seccomp", "SystemCallFilter" },
-        { "capabilities.effective", "CapabilityBoundingSet" },
-        { "capabilities.permitted", "CapabilityBoundingSet" },
-        { "capabilities.inheritable", "CapabilityBoundingSet" },
-        { "capabilities.bounding", "CapabilityBoundingSet" },
-        { "capabilities.ambient", NULL },
-};
-
-static bool asked_for(const Plan *plan, const char *fact)
-{
-        for (size_t i = 0; i < ELEMENTSOF(fact_table); i++) {
-                const PropertyValue *value;
-
-                if (!streq(fact_table[i].fact, fact))
-                        continue;
-                if (!fact_table[i].property)
-                        return true;
-                value = property_list_find(&plan->service_properties, fact_table[i].property);
-                return value && (value->info->type != PROPERTY_BOOL || value->boolean) &&
-                       (value->info->type != PROPERTY_CAPS || value->number == 0);
-        }
-        return true; /* limits and mounts */
-}
 
 /* Limits as the kernel has them, from the slice. */
 static const struct {
@@ -106,21 +71,6 @@ static int add_limit_facts(Run *run)
         return add_number_fact(run, "limit.cpu", limits->value[LIMIT_CPU], quota);
 }
 
-/* Every fact is in the receipt; the first that is missing although it was asked for ends the run. */
-static int check_facts(Run *run, Error *e)
-{
-        const Outcome *o = run->outcome;
-
-        for (size_t i = 0; i < o->n_facts; i++) {
-                const IsolationFact *fact = &o->facts[i];
-
-                if (!fact->holds && asked_for(run->plan, fact->name))
-                        return error_set(e, -EPERM, "%s is \"%s\" where \"%s\" was asked for", fact->name,
-                                        fact->observed, fact->expected);
-        }
-        return 0;
-}
-
 static int observe(Run *run, Error *e)
 {
         int r = proc_isolation_facts(
@@ -132,7 +82,7 @@ static int observe(Run *run, Error *e)
                 r = jobfs_facts(run->fs, run->proc_fd, run->outcome);
         if (r < 0)
                 return error_errno(e, r, "the job's isolation cannot be observed");
-        return check_facts(run, e);
+        return isolation_check(run->plan, run->outcome, e);
 }
 
 static int open_held(Run *run, Error *e)

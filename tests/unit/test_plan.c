@@ -9,6 +9,7 @@
 
 #include "alloc.h"
 #include "base/text.h"
+#include "core/plan_text.h"
 #include "files.h"
 #include "test.h"
 
@@ -47,6 +48,8 @@ static int case_make(Case *c, const char *job, const char *policy, const PlanCon
         r = job_parse(job, strlen(job), "job.json", &c->job, &c->e);
         if (r >= 0)
                 r = policy_parse(&text, 1, &c->policy, &c->e);
+        if (r >= 0)
+                r = job_take_defaults(c->job, c->policy->job_defaults);
         if (r >= 0)
                 r = plan_make(c->job, c->policy, context, &c->plan, &c->e);
         return r;
@@ -281,7 +284,7 @@ TEST(environment)
         static const char policy[] =
                         "{\"name\": \"p\", \"env\": {\"allow\": [\"PATH\", \"LANG\"], \"deny\": "
                         "[\"*TOKEN*\"], "
-                        "\"set\": {\"LANG\": \"policy\", \"P\": \"policy\", \"SET_TOKEN\": \"x\"}}, "
+                        "\"set\": {\"LANG\": \"policy\", \"P\": \"job\", \"SET_TOKEN\": \"x\"}}, "
                         "\"default\": {\"limits\": {\"disk\": \"64M\", \"inodes\": 1000}}}";
         static const char job[] =
                         "{\"argv\": [\"x\"], \"env_allowlist\": [\"PATH\", \"PATH\", \"EMPTY\", \"UNSET\", "
@@ -289,11 +292,12 @@ TEST(environment)
                         "\"env\": {\"P\": \"job\", \"EXTRA\": \"\", \"MY_TOKEN\": \"own\", \"PAT\": \"1\"}}";
         static const char *const expected[] = { "EXTRA=", "LANG=policy", "MY_TOKEN=own", "P=job", "PAT=1",
                 "PATH=/usr/bin:/bin", "SET_TOKEN=x" };
-        static const char *const sources[] = { "job", "policy", "job", "job", "job", "caller", "policy" };
+        static const char *const sources[] = { "job", "policy", "job", "policy", "job", "caller", "policy" };
         _cleanup_case_ Case c = { 0 }, d = { 0 };
 
         CHECK_EQ(case_make(&c, job, policy, &caller), 0);
         REQUIRE(c.plan && strv_length(c.plan->env) == ELEMENTSOF(expected));
+        CHECK(!refusal(&c, "env_refused")); /* the same value */
         CHECK_EQ(strv_length(c.plan->env_source), ELEMENTSOF(expected));
         for (size_t i = 0; i < ELEMENTSOF(expected); i++) {
                 CHECK_STR(c.plan->env[i], expected[i]);
@@ -344,7 +348,123 @@ TEST(homes)
         }
 }
 
+TEST(fixed_variables)
+{
+        static const char policy[] = "{\"name\": \"p\", \"env\": {\"set\": {\"HOME\": \"/x\"}}, "
+                                     "\"default\": {\"limits\": {\"disk\": \"64M\", \"inodes\": 1000}}}";
+        _cleanup_case_ Case own = { 0 }, passed = { 0 };
+
+        CHECK_EQ(case_make(&own, "{\"argv\": [\"x\"], \"env\": {\"HOME\": \"secret value\"}}", policy,
+                                 &caller),
+                        0);
+        CHECK_STR(refusal(&own, "env_refused"), "job.env.HOME: the policy p sets this variable itself");
+        CHECK_EQ(case_make(&passed, "{\"argv\": [\"x\"], \"env_allowlist\": [\"HOME\"]}", policy, &caller),
+                        0);
+        REQUIRE(passed.plan);
+        CHECK_EQ(passed.plan->refusals.n, 0);
+        CHECK_STR(passed.plan->env[0], "HOME=/x");
+}
+
+/* --- the policy's defaults for a job's keys --- */
+
+TEST(defaults_of_job_keys)
+{
+        static const char policy[] =
+                        "{\"name\": \"p\", \"network\": [\"none\", \"host\"], \"default\": {\"cwd\": \"/srv/d\", "
+                        "\"workspace\": \"fresh\", \"expected_exit\": [0, 3], \"env_allowlist\": [\"EXTRA\"], "
+                        "\"env\": {\"CI\": \"1\"}, \"network\": \"host\", \"posture\": \"isolated\", "
+                        "\"expect\": {\"stdout\": {\"equals\": \"x\"}}, "
+                        "\"limits\": {\"disk\": \"64M\", \"inodes\": 1000}}}";
+        static const char own[] =
+                        "{\"argv\": [\"x\"], \"cwd\": \"/srv/j\", \"workspace\": \"overlay\", "
+                        "\"expected_exit\": 1, \"env_allowlist\": [], \"env\": {}, \"network\": \"none\", "
+                        "\"expect\": {}}";
+        _cleanup_case_ Case c = { 0 }, d = { 0 };
+
+        CHECK_EQ(case_make(&c, "{\"argv\": [\"x\"]}", policy, &caller), 0);
+        CHECK_EQ(case_make(&d, own, policy, &caller), 0);
+        REQUIRE(c.plan && d.plan);
+        CHECK_EQ(c.plan->refusals.n + d.plan->refusals.n, 0);
+        CHECK_STR(c.plan->cwd, "/srv/d");
+        CHECK_STR(d.plan->cwd, "/srv/j");
+        CHECK(c.plan->workspace == WORKSPACE_FRESH && d.plan->workspace == WORKSPACE_OVERLAY);
+        CHECK(c.plan->network == NETWORK_HOST && d.plan->network == NETWORK_NONE);
+        CHECK(exit_set_contains(&c.job->exits, 3) && !exit_set_contains(&d.job->exits, 3));
+        CHECK_STR(c.job->expect.out.equals, "x");
+        CHECK(!d.job->expect.out.equals);
+        REQUIRE(strv_length(c.plan->env) == 2 && !d.plan->env[0]);
+        CHECK_STR(c.plan->env[0], "CI=1");
+        CHECK_STR(c.plan->env_source[0], "policy");
+        CHECK_STR(c.plan->env[1], "EXTRA=from caller");
+        /* Once more changes nothing. */
+        CHECK_EQ(job_take_defaults(c.job, c.policy->job_defaults), 0);
+        CHECK_EQ(strv_length(c.job->defaulted), 8);
+}
+
 /* --- workspace --- */
+
+TEST(hidden_workspaces)
+{
+        static const char policy[] = "{\"name\": \"p\", \"hidden_paths\": [\"/srv/s\"], "
+                                     "\"default\": {\"limits\": {\"disk\": \"64M\", \"inodes\": 1000}}}";
+        _cleanup_case_ Case in = { 0 }, above = { 0 };
+        Error e = ERROR_INIT;
+
+        CHECK_EQ(case_make(&in, "{\"argv\": [\"x\"], \"cwd\": \"/srv/s/w\"}", policy, &caller), 0);
+        CHECK_HAS(refusal(&in, "workspace_refused"), "/srv/s/w lies in /srv/s, which the policy p hides");
+        CHECK_EQ(case_make(&above, "{\"argv\": [\"x\"], \"cwd\": \"/srv\"}", policy, &caller), 0);
+        CHECK(!refusal(&above, "workspace_refused"));
+        CHECK_EQ(workspace_path_check(above.policy, "/srv/s", &e), -EPERM);
+        CHECK_HAS(e.text, "which the policy hides");
+}
+
+TEST(programs_that_cannot_be_refused_yet)
+{
+        static const char *const members[] = { "\"deny_exec\": [\"curl\"]", "\"allow_exec\": []" };
+
+        for (size_t i = 0; i < ELEMENTSOF(members); i++) {
+                _cleanup_free_ char *policy = text_printf(
+                                "{\"name\": \"p\", %s, \"default\": {\"limits\": {\"disk\": \"64M\", "
+                                "\"inodes\": 1000}}}",
+                                members[i]);
+                _cleanup_case_ Case c = { 0 };
+
+                CHECK_EQ(case_make(&c, "{\"argv\": [\"x\"]}", policy, &caller), 0);
+                CHECK_HAS(refusal(&c, "not_supported"), i == 0 ? "policy.deny_exec" : "policy.allow_exec");
+        }
+}
+
+/* --- for people --- */
+
+TEST(shell_lines)
+{
+        char *words[] = { (char *) "a", (char *) "", (char *) "x y", (char *) "it's", (char *) "$HOME",
+                (char *) "\033[31m\n", NULL };
+        _cleanup_free_ char *line = plan_shell_line(words);
+
+        CHECK_STR(line, "a '' 'x y' 'it'\\''s' '$HOME' $'\\033[31m\\012'\n");
+}
+
+TEST(texts)
+{
+        _cleanup_case_ Case c = { 0 };
+        _cleanup_free_ char *text = NULL;
+
+        CHECK_EQ(case_make(&c, "{\"argv\": [\"sudo\", \"$HOME\\u001b[1m\"], \"env\": {\"A\": \"hunter2\"}}",
+                                 "{\"name\": \"p\", \"deny_argv0\": [\"sudo\"], \"hidden_paths\": [\"/srv/s\"], "
+                                 "\"default\": {\"limits\": {\"disk\": \"64M\", \"inodes\": 1000}}}",
+                                 &caller),
+                        0);
+        text = c.plan ? plan_to_text(c.plan) : NULL;
+        REQUIRE(text);
+        CHECK_HAS(text, "\n  DynamicUser=yes\n");
+        CHECK_HAS(text, "A (job)");
+        CHECK_HAS(text, "\n  /srv/s  hidden\n");
+        CHECK_HAS(text, "denied_argv0: job.argv[0]: \"sudo\" is denied");
+        CHECK_HAS(text, "--setenv=A ");
+        CHECK_HAS(text, "-- sudo $'$$HOME\\033[1m'\n"); /* systemd itself expands $NAME */
+        CHECK(!strchr(text, '\033') && !strstr(text, "hunter2"));
+}
 
 TEST(workspaces)
 {
@@ -478,10 +598,13 @@ static int attempt(void *context)
         _cleanup_(cJSON_Deletep) cJSON *json = NULL;
         int r = plan_make(c->job, c->policy, &caller, &plan, NULL);
 
+        _cleanup_free_ char *text = NULL;
+
         if (r < 0)
                 return r;
         json = plan_to_json(plan);
-        return json ? 0 : -ENOMEM;
+        text = plan_to_text(plan);
+        return json && text ? 0 : -ENOMEM;
 }
 
 TEST(out_of_memory)
