@@ -9,8 +9,20 @@
 /* Reads a job file ("-": standard input). -EINVAL and others with a sentence. */
 int load_job(const char *path, Job **ret, Error *e);
 
-/* Looks a policy up by name in /etc/qscope/policies, /usr/local/lib/qscope/policies and
- * /usr/lib/qscope/policies: NAME.json of the first that has it, with the drop-ins the files in NAME.json.d of
- * all, sorted by name, an earlier directory's masking a later one's of the same name. -ENOENT: there is none.
- */
+/* Where policies are looked up: /etc/qscope/policies, /usr/local/lib/qscope/policies,
+ * /usr/lib/qscope/policies. Ends with NULL. */
+extern const char *const policy_directories[];
+
+/* Looks a policy up by name: NAME.json of the first directory that has it, with the drop-ins NAME.json.d of
+ * all of them, sorted by name, an earlier directory's masking a later one's of the same name; before all this
+ * what it extends, found in the same way. As with units, an empty file or a link to /dev/null masks. A file
+ * that others than root may write is refused. -ENOENT: there is none, or it is masked. */
 int load_policy(const char *name, Policy **ret, Error *e);
+int load_policy_from(const char *const *directories, const char *name, Policy **ret, Error *e);
+
+/* Reads the policy in one file, with what it extends but without drop-ins of its own. *ret is NULL for a file
+ * that lies in a directory of drop-ins: it is checked by itself. */
+int load_policy_file(const char *const *directories, const char *path, Policy **ret, Error *e);
+
+/* Names of all policies that are not masked, sorted; *ret_paths: the file of each. 0 or -ENOMEM. */
+int list_policies(const char *const *directories, char ***ret_names, char ***ret_paths);
