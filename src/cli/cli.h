@@ -6,10 +6,14 @@
 
 #include "base/error.h"
 
-#define EXIT_USAGE 2
-#define EXIT_HOST  4
+#define EXIT_USAGE   2
+#define EXIT_REFUSED 3
+#define EXIT_HOST    4
 
 int cli_run(int argc, char **argv);
+int cli_check(int argc, char **argv);
+int cli_plan(int argc, char **argv);
+int cli_policy(int argc, char **argv);
 int cli_clean(int argc, char **argv);
 
 /* "qscope: SENTENCE" on standard error; returns status. */

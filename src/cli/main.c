@@ -13,6 +13,9 @@ typedef struct Verb {
 
 static const Verb verbs[] = {
         { "run", "run one command under a policy and write a receipt", cli_run },
+        { "check", "say what would be refused or would fail; run nothing", cli_check },
+        { "plan", "show what run would ask of systemd; run nothing", cli_plan },
+        { "policy", "list, show and check the policies in force", cli_policy },
         { "clean", "remove what dead runs left behind", cli_clean },
 };
 

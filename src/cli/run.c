@@ -10,6 +10,7 @@
 #include "cli/summary.h"
 #include "run/job_run.h"
 #include "run/load.h"
+#include "run/planning.h"
 #include "sys/file.h"
 
 #define COMMAND_LINE "command line"
@@ -64,21 +65,6 @@ static int make_job(const RunArguments *a, Job **ret, Error *e)
         return take_stdin(*ret, a->stdin_path, e);
 }
 
-/* The directory of the job file: what lies there may be its input. NULL: it came through a pipe or by hand.
- */
-static char *job_directory(const RunArguments *a)
-{
-        char *path, *slash;
-
-        if (!a->job_path || streq(a->job_path, "-"))
-                return NULL;
-        path = realpath(a->job_path, NULL);
-        slash = path ? strrchr(path, '/') : NULL;
-        if (slash)
-                *(slash == path ? slash + 1 : slash) = '\0';
-        return path;
-}
-
 static bool wants_colour(void)
 {
         const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
@@ -120,7 +106,7 @@ int cli_run(int argc, char **argv)
         r = make_job(&arguments, &job, &e);
         if (r < 0)
                 return cli_fail(EXIT_USAGE, &e);
-        job_dir = job_directory(&arguments);
+        job_dir = planning_job_directory(arguments.job_path);
         options = (JobRunOptions){
                 .policy = arguments.policy,
                 .receipt_path = arguments.receipt_path,

@@ -11,6 +11,7 @@
 
 #include "base/number.h"
 #include "core/isolation.h"
+#include "run/look.h"
 #include "sys/cgroup.h"
 #include "sys/file.h"
 #include "sys/gate.h"
@@ -181,14 +182,6 @@ static int watch(Run *run)
         return r < 0 ? r : 0;
 }
 
-static const char *search_path(const Plan *plan)
-{
-        for (size_t i = 0; plan->env && plan->env[i]; i++)
-                if (startswith(plan->env[i], "PATH="))
-                        return plan->env[i] + STRLEN("PATH=");
-        return "/usr/local/bin:/usr/bin:/bin";
-}
-
 static int open_gate(Run *run, Error *e)
 {
         _cleanup_close_ int command_fd = -EBADF, life_fd = -EBADF;
@@ -198,7 +191,7 @@ static int open_gate(Run *run, Error *e)
         for (size_t i = 0; r == 0 && i < 2; i++)
                 r = capture_give(run->captures[i], run->uid, run->gid);
         if (r == 0)
-                r = gate_command(run->plan->cwd, search_path(run->plan), run->plan->argv, run->plan->env,
+                r = gate_command(run->plan->cwd, look_search_path(run->plan), run->plan->argv, run->plan->env,
                                 JOB_UMASK, &command_fd);
         if (r == 0 && pipe2(pair, O_CLOEXEC) < 0)
                 r = -errno;

@@ -3,8 +3,7 @@
 
 #include <fcntl.h>
 
-#include "run/load.h"
-#include "run/rundir.h"
+#include "run/planning.h"
 #include "sys/file.h"
 #include "sys/host.h"
 #include "sys/journal.h"
@@ -53,14 +52,12 @@ static int make_state_dir(const char *given, bool wanted, char **ret, Error *e)
 }
 
 typedef struct Context {
-        const Job *job;
         const JobRunOptions *options;
-        Policy *policy;
-        Plan *plan;
+        Planning planning;
+        const Plan *plan; /* of the planning */
         Outcome *outcome;
         PendingFile *pending;
-        char *state_dir, *cwd;
-        char run_id[RUN_ID_MAX];
+        char *state_dir;
         uint64_t judging_usec; /* CLOCK_MONOTONIC when the run was over */
 } Context;
 
@@ -68,17 +65,8 @@ static void context_clear(Context *c)
 {
         pending_file_free(c->pending);
         outcome_free(c->outcome);
-        plan_free(c->plan);
-        policy_free(c->policy);
+        planning_clear(&c->planning);
         free(c->state_dir);
-        free(c->cwd);
-}
-
-static const char *policy_name(const Context *c)
-{
-        if (c->options->policy)
-                return c->options->policy;
-        return c->job->policy ? c->job->policy : "default";
 }
 
 /* Before anything is started: a run whose receipt could not be written must not be. */
@@ -94,40 +82,6 @@ static int open_receipt(Context *c, Error *e)
         return path ? pending_file_open(path, &c->pending, e) : -ENOMEM;
 }
 
-static int make_plan(Context *c, Error *e)
-{
-        PlanContext context = { .run_id = c->run_id,
-                .env = environ,
-                .runtime_dir = RUNTIME_DIR,
-                .stage_path = QSCOPE_STAGE_PATH };
-        int r = load_policy(policy_name(c), &c->policy, e);
-
-        if (r < 0)
-                return r;
-        r = host_random_id(c->run_id);
-        if (r < 0)
-                return error_errno(e, r, "random bytes");
-        c->cwd = getcwd(NULL, 0);
-        /* A directory that is gone is no workspace; "/" is refused as one, with a sentence. */
-        context.cwd = c->cwd ? c->cwd : "/";
-        return plan_make(c->job, c->policy, &context, &c->plan, e);
-}
-
-/* The plan judged the workspace's path as it is written; links may lead elsewhere. (Once more when it is
- * opened.) */
-static int judge_resolved_cwd(Context *c)
-{
-        _cleanup_free_ char *real = NULL;
-        Error e = ERROR_INIT;
-
-        if (c->plan->refusals.n > 0 || c->plan->workspace != WORKSPACE_OVERLAY)
-                return 0;
-        real = realpath(c->plan->cwd, NULL);
-        if (!real || workspace_path_check(c->policy, real, &e) == 0)
-                return 0;
-        return reason_add(&c->plan->refusals, "workspace_refused", "%s", e.text);
-}
-
 static int execute(Context *c, Error *e)
 {
         RunOptions options = {
@@ -136,7 +90,7 @@ static int execute(Context *c, Error *e)
         int r;
 
         c->outcome = outcome_new();
-        if (!c->outcome || judge_resolved_cwd(c) < 0)
+        if (!c->outcome)
                 return -ENOMEM;
         if (c->plan->refusals.n > 0) {
                 c->outcome->started_realtime_usec = c->outcome->finished_realtime_usec = now_realtime();
@@ -164,13 +118,13 @@ static void write_journal(const Context *c, const Judgement *judgement, const Jo
         if (r == 0)
                 r = strv_extendf(&fields, "QSCOPE_JOB_ID=%s", c->plan->job_id);
         if (r == 0)
-                r = strv_extendf(&fields, "QSCOPE_RUN_ID=%s", c->run_id);
+                r = strv_extendf(&fields, "QSCOPE_RUN_ID=%s", c->plan->run_id);
         if (r == 0)
                 r = strv_extendf(&fields, "QSCOPE_VERDICT=%s", verdict_names[judgement->verdict]);
         if (r == 0)
-                r = strv_extendf(&fields, "QSCOPE_POLICY=%s", c->policy->name);
+                r = strv_extendf(&fields, "QSCOPE_POLICY=%s", c->plan->policy->name);
         if (r == 0)
-                r = strv_extendf(&fields, "QSCOPE_POLICY_SHA256=%s", c->policy->sha256);
+                r = strv_extendf(&fields, "QSCOPE_POLICY_SHA256=%s", c->plan->policy->sha256);
         if (r == 0)
                 r = strv_extendf(&fields, "QSCOPE_RECEIPT=%s",
                                 result->receipt_path ? result->receipt_path : "");
@@ -206,9 +160,9 @@ static int write_receipt(Context *c, const Judgement *judgement, JobRunResult *r
         return ret->summary ? 0 : -ENOMEM;
 }
 
-int job_run(const Job *job, const JobRunOptions *options, JobRunResult *ret, Error *e)
+int job_run(Job *job, const JobRunOptions *options, JobRunResult *ret, Error *e)
 {
-        _cleanup_(context_clear) Context c = { .job = job, .options = options };
+        _cleanup_(context_clear) Context c = { .options = options };
         _cleanup_(judgement_freep) Judgement *judgement = NULL;
         int r;
 
@@ -216,7 +170,8 @@ int job_run(const Job *job, const JobRunOptions *options, JobRunResult *ret, Err
         /* From here on there will be a receipt, whoever interrupts: the run looks at what is pending. */
         r = run_block_signals();
         if (r == 0)
-                r = make_plan(&c, e);
+                r = planning_make(job, options->policy, &c.planning, e);
+        c.plan = c.planning.plan;
         if (r == 0)
                 r = make_state_dir(options->state_dir, !options->receipt_path, &c.state_dir, e);
         if (r == 0)

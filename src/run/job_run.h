@@ -27,5 +27,5 @@ typedef struct JobRunResult {
 void job_run_result_clear(JobRunResult *result);
 
 /* 0: the result holds. A negative errno with a sentence when there could be no run at all: no such policy, no
- * place for the receipt (exit status 2). */
-int job_run(const Job *job, const JobRunOptions *options, JobRunResult *ret, Error *e);
+ * place for the receipt (exit status 2). The job gets the policy's defaults. */
+int job_run(Job *job, const JobRunOptions *options, JobRunResult *ret, Error *e);
