@@ -10,6 +10,12 @@ static const char *const expected_properties[] = { "PrivateUsers", "NoNewPrivile
         "PrivateDevices", "PrivateIPC", "ProtectProc", "RestrictNamespaces", "RestrictAddressFamilies",
         "SystemCallFilter", "KeyringMode" };
 
+/* CPU time by the timeout and cpu, the largest file by disk. */
+static bool is_bounded_by_others(LimitKind kind)
+{
+        return kind == LIMIT_CPU_TIME || kind == LIMIT_FILE_SIZE;
+}
+
 static int lint_limits(const Policy *policy, char ***ret)
 {
         int r = 0;
@@ -18,10 +24,10 @@ static int lint_limits(const Policy *policy, char ***ret)
                 const char *key = limit_table[i].key;
                 uint64_t given = policy->default_limits.value[i], most = policy->max_limits.value[i];
 
-                if (most == LIMIT_UNSET)
+                if (most == LIMIT_UNSET && !is_bounded_by_others((LimitKind) i))
                         r = strv_extendf(ret, "policy.max.limits.%s is missing: a job may ask for any value",
                                         key);
-                else if (given != LIMIT_UNSET && given > most)
+                else if (most != LIMIT_UNSET && given != LIMIT_UNSET && given > most)
                         r = strv_extendf(ret,
                                         "policy.default.limits.%s is over policy.max.limits.%s: jobs get the "
                                         "ceiling",

@@ -18,7 +18,7 @@
 #include "sys/host.h"
 #include "sys/proc.h"
 
-#define JOB_UMASK       0022u
+#define UMASK_DEFAULT   0022u
 #define CPU_POLL_USEC   (100 * USEC_PER_MSEC)
 #define LAYER_LOOK_USEC (50 * USEC_PER_MSEC)
 
@@ -182,6 +182,14 @@ static int watch(Run *run)
         return r < 0 ? r : 0;
 }
 
+/* The stage sets it anew, whatever it has from systemd: only what the policy says counts. */
+static unsigned job_umask(const Plan *plan)
+{
+        const PropertyValue *value = property_list_find(&plan->service_properties, "UMask");
+
+        return value ? (unsigned) value->number : UMASK_DEFAULT;
+}
+
 static int open_gate(Run *run, Error *e)
 {
         _cleanup_close_ int command_fd = -EBADF, life_fd = -EBADF;
@@ -192,7 +200,7 @@ static int open_gate(Run *run, Error *e)
                 r = capture_give(run->captures[i], run->uid, run->gid);
         if (r == 0)
                 r = gate_command(run->plan->cwd, look_search_path(run->plan), run->plan->argv, run->plan->env,
-                                JOB_UMASK, &command_fd);
+                                job_umask(run->plan), &command_fd);
         if (r == 0 && pipe2(pair, O_CLOEXEC) < 0)
                 r = -errno;
         if (r < 0)

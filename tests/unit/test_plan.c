@@ -120,6 +120,71 @@ TEST(golden)
         }
 }
 
+/* --- the policies that are installed --- */
+
+static Policy *read_shipped(const char *name)
+{
+        PolicyText texts[2] = { 0 };
+        char *owned[2] = { NULL, NULL }, *base = NULL;
+        Policy *policy = NULL;
+        Error e = ERROR_INIT;
+        size_t n = 0;
+
+        /* What is extended comes first; the ones of ours go one step deep. */
+        for (const char *next = name; next && n < 2; next = base) {
+                _cleanup_free_ char *path = text_printf("%s/policies/%s.json", getenv("QSCOPE_SOURCE"), next);
+
+                texts[1] = texts[0];
+                owned[n] = read_test_file(path, &texts[0].size);
+                assert(owned[n]);
+                texts[0].name = texts[0].policy = n == 0 ? name : "default";
+                texts[0].text = owned[n];
+                n++;
+                free(base);
+                base = NULL;
+                CHECK_EQ(policy_extends(texts, 1, &base, &e), 0);
+        }
+        CHECK(!base);
+        free(base);
+        (void) policy_parse(texts, n, &policy, &e);
+        CHECK_STR(e.text, "");
+        free(owned[0]);
+        free(owned[1]);
+        return policy;
+}
+
+TEST(shipped_policies)
+{
+        static const char *const names[] = { "build", "default", "eval", "strict" };
+        static const char job[] = "{\"argv\": [\"python3\", \"-V\"], \"cwd\": \"/srv/w\"}";
+
+        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+                _cleanup_free_ char *name = text_printf("shipped-%s", names[i]),
+                                    *path = golden_path(name, "plan"), *got = NULL, *expected = NULL;
+                _cleanup_(cJSON_Deletep) cJSON *json = NULL;
+                _cleanup_strv_ char **findings = NULL;
+                _cleanup_case_ Case c = { 0 };
+                size_t size;
+
+                REQUIRE(job_parse(job, strlen(job), "job.json", &c.job, &c.e) == 0);
+                c.policy = read_shipped(names[i]);
+                REQUIRE(c.policy);
+                CHECK_STR(c.policy->name, names[i]);
+                CHECK_EQ(policy_lint(c.policy, &findings), 0);
+                CHECK_STR(findings ? findings[0] : NULL, NULL);
+                CHECK_EQ(job_take_defaults(c.job, c.policy->job_defaults), 0);
+                CHECK_EQ(plan_make(c.job, c.policy, &caller, &c.plan, &c.e), 0);
+                REQUIRE(c.plan);
+                CHECK_EQ(c.plan->refusals.n, 0);
+                json = plan_to_json(c.plan);
+                got = json_print(json, true);
+                if (getenv("QSCOPE_REGENERATE"))
+                        CHECK_EQ(write_test_file(path, got), 0);
+                expected = read_test_file(path, &size);
+                (void) test_check(streq_ptr(expected, got), __FILE__, __LINE__, "%s differs", path);
+        }
+}
+
 /* --- refusals --- */
 
 TEST(refusals)
