@@ -65,6 +65,8 @@ static const Option options[] = {
         { "output", "SIZE", OPTION_LIMIT, "output", 0, "bytes kept of each of stdout and stderr" },
         { "network", "KIND", OPTION_TEXT, "network", 0, "none or host" },
         { "posture", "KIND", OPTION_TEXT, "posture", 0, "isolated or bounded" },
+        { "tty", NULL, OPTION_FLAG, NULL, TARGET(tty),
+                        "posture bounded: the job gets this terminal; its output is not recorded" },
 };
 
 void run_arguments_help(FILE *f)
