@@ -82,6 +82,10 @@ int bounded_hold(Run *run, Error *e)
         r = outcome_blind_spot(run->outcome,
                         "fs: in the posture bounded the job works in the caller's own files; what it changed "
                         "there was not recorded");
+        if (r == 0 && run->uid == 0)
+                r = outcome_blind_spot(run->outcome,
+                                "processes: in the posture bounded a job of root can leave its control group, and "
+                                "with it the limits and the record");
         if (r == 0 && run->options->tty)
                 r = outcome_blind_spot(run->outcome, "stdout, stderr: went to the caller's terminal");
         return r < 0 ? error_errno(e, r, "the stage") : 0;
