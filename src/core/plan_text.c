@@ -82,8 +82,9 @@ static int add_path_words(const Plan *plan, char ***words)
         return r;
 }
 
-/* systemd expands $NAME in a command line (systemd.service(5)); a job's arguments are taken as they are. */
-static int add_argument(char ***words, const char *argument)
+/* systemd expands $NAME in the command line of a service (systemd.service(5)); a job's arguments are taken as
+ * they are, and so are those of a scope. */
+static int add_argument(char ***words, const char *argument, bool scope)
 {
         _cleanup_free_ char *doubled = malloc(2 * strlen(argument) + 1);
         size_t n = 0;
@@ -91,7 +92,7 @@ static int add_argument(char ***words, const char *argument)
         if (!doubled)
                 return -ENOMEM;
         for (; *argument; argument++) {
-                if (*argument == '$')
+                if (*argument == '$' && !scope)
                         doubled[n++] = '$';
                 doubled[n++] = *argument;
         }
@@ -99,17 +100,26 @@ static int add_argument(char ***words, const char *argument)
         return strv_extend(words, doubled);
 }
 
-int plan_systemd_run(const Plan *plan, char ***ret)
+static int add_options(const Plan *plan, char ***words)
 {
-        static const char *const options[] = { "systemd-run", "--wait", "--pipe", "--collect",
-                "--service-type=exec", "--slice=qscope.slice" };
-        _cleanup_strv_ char **words = NULL;
+        static const char *const service[] = { "systemd-run", "--wait", "--pipe", "--collect",
+                "--service-type=exec", "--slice=qscope.slice", NULL };
+        static const char *const scope[] = { "systemd-run", "--scope", "--collect", "--slice=qscope.slice",
+                NULL };
+        const char *const *options = plan->posture == POSTURE_BOUNDED ? scope : service;
         int r = 0;
 
-        for (size_t i = 0; i < ELEMENTSOF(options) && r == 0; i++)
-                r = strv_extend(&words, options[i]);
-        if (r == 0)
-                r = strv_extendf(&words, "--working-directory=%s", plan->cwd);
+        for (size_t i = 0; options[i] && r == 0; i++)
+                r = strv_extend(words, options[i]);
+        /* A scope's command is started where the caller stands. */
+        return r < 0 || options == scope ? r : strv_extendf(words, "--working-directory=%s", plan->cwd);
+}
+
+int plan_systemd_run(const Plan *plan, char ***ret)
+{
+        _cleanup_strv_ char **words = NULL;
+        int r = add_options(plan, &words);
+
         for (size_t i = 0; plan->env[i] && r == 0; i++)
                 r = strv_extendf(&words, "--setenv=%.*s", (int) strcspn(plan->env[i], "="), plan->env[i]);
         if (r == 0)
@@ -117,12 +127,12 @@ int plan_systemd_run(const Plan *plan, char ***ret)
                                 (plan->timeout_usec + USEC_PER_MSEC - 1) / USEC_PER_MSEC);
         if (r == 0)
                 r = add_property_words(plan, &words);
-        if (r == 0)
+        if (r == 0 && plan->posture != POSTURE_BOUNDED)
                 r = add_path_words(plan, &words);
         if (r == 0)
                 r = strv_extend(&words, "--");
         for (size_t i = 0; plan->argv[i] && r == 0; i++)
-                r = add_argument(&words, plan->argv[i]);
+                r = add_argument(&words, plan->argv[i], plan->posture == POSTURE_BOUNDED);
         if (r == 0)
                 *ret = TAKE_PTR(words);
         return r;

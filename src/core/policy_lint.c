@@ -71,9 +71,10 @@ static int lint_paths(const Policy *policy, char ***ret)
 
 static int lint_sandbox(const Policy *policy, char ***ret)
 {
+        bool isolated = policy->postures & (1u << POSTURE_ISOLATED);
         int r = 0;
 
-        for (size_t i = 0; i < ELEMENTSOF(expected_properties) && r == 0; i++)
+        for (size_t i = 0; i < ELEMENTSOF(expected_properties) && isolated && r == 0; i++)
                 if (!property_list_find(&policy->properties, expected_properties[i]))
                         r = strv_extendf(ret,
                                         "policy.properties.%s is missing: \"extends\": \"default\" has it",

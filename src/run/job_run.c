@@ -82,11 +82,21 @@ static int open_receipt(Context *c, Error *e)
         return path ? pending_file_open(path, &c->pending, e) : -ENOMEM;
 }
 
+static int check_terminal(const Plan *plan, Error *e)
+{
+        if (plan->posture != POSTURE_BOUNDED)
+                return error_set(e, -EINVAL, "--tty: only a job in the posture bounded can have a terminal");
+        if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+                return error_set(e, -EINVAL, "--tty: standard input and output must be a terminal");
+        return 0;
+}
+
 static int execute(Context *c, Error *e)
 {
-        RunOptions options = {
-                .state_dir = c->state_dir, .job_dir = c->options->job_dir, .trusted = c->options->trusted
-        };
+        RunOptions options = { .state_dir = c->state_dir,
+                .job_dir = c->options->job_dir,
+                .trusted = c->options->trusted,
+                .tty = c->options->tty };
         int r;
 
         c->outcome = outcome_new();
@@ -172,6 +182,8 @@ int job_run(Job *job, const JobRunOptions *options, JobRunResult *ret, Error *e)
         if (r == 0)
                 r = planning_make(job, options->policy, &c.planning, e);
         c.plan = c.planning.plan;
+        if (r == 0 && options->tty)
+                r = check_terminal(c.plan, e);
         if (r == 0)
                 r = make_state_dir(options->state_dir, !options->receipt_path, &c.state_dir, e);
         if (r == 0)

@@ -76,6 +76,10 @@ static int view(const Look *look, const char *path, char **ret)
         const Policy *policy = plan->policy;
 
         *ret = NULL;
+        if (plan->posture == POSTURE_BOUNDED) {
+                *ret = strdup(path);
+                return *ret ? 0 : -ENOMEM;
+        }
         if (find_within(policy->hidden_paths, path))
                 return 0;
         if (path_is_within(path, plan->cwd)) {
@@ -254,9 +258,11 @@ static int see(const Look *look, const char *path, Seen *seen)
         return see_host(host, seen);
 }
 
-/* The job is everybody, in the workspace its owner. */
+/* The job is everybody, in the workspace its owner; in the posture bounded it is the caller. */
 static bool may_execute(const Look *look, const Seen *seen)
 {
+        if (look->plan->posture == POSTURE_BOUNDED)
+                return seen->mode & (S_IXUSR | S_IXGRP | S_IXOTH);
         if (!seen->in_workspace)
                 return seen->mode & S_IXOTH;
         if (!look->source || seen->uid == look->owner_uid)
