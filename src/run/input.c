@@ -120,6 +120,10 @@ int input_open(const InputScope *scope, const char *path, int *ret_fd, Error *e)
                 return error_errno(e, scope->trusted ? -errno : fd, "%s: cannot be read", full);
         if (fstat(fd, &st) < 0)
                 return error_errno(e, -errno, "%s", full);
+        for (size_t i = 0; !scope->trusted && scope->hidden && scope->hidden[i]; i++)
+                if (lies_below(fd, scope->hidden[i]))
+                        return error_set(e, -EACCES, "%s: lies in %s, which the policy hides", full,
+                                        scope->hidden[i]);
         if (!S_ISREG(st.st_mode) || is_pseudo(fd))
                 return error_set(e, -EINVAL, "%s: is not a regular file", full);
         *ret_fd = TAKE_FD(fd);

@@ -14,7 +14,8 @@ typedef struct InputScope {
         const char *job_dir; /* where the job file lies, or NULL */
         uid_t owner_uid;     /* the workspace's owner */
         gid_t owner_gid;
-        bool trusted; /* a person typed the path: whatever qscope can read */
+        char *const *hidden; /* what lies in one of these is not given to a job either */
+        bool trusted;        /* a person typed the path: whatever qscope can read */
 } InputScope;
 
 /* Opens a regular file for reading. -EACCES with a sentence when the scope does not reach it. */

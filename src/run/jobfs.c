@@ -9,6 +9,7 @@
 
 #include "base/path.h"
 #include "run/expected.h"
+#include "run/places.h"
 #include "sys/file.h"
 #include "sys/layer.h"
 #include "sys/mount.h"
@@ -56,6 +57,7 @@ struct JobFs {
         WorkspaceFile *files; /* one for each of job.files */
         size_t n_files;
         WorkspaceMounts workspace;
+        Places *places;
         uid_t uid;
         gid_t gid;
 };
@@ -67,6 +69,7 @@ JobFs *jobfs_free(JobFs *fs)
         safe_close(fs->source_fd);
         safe_close(fs->layer_fd);
         workspace_mounts_close(&fs->workspace);
+        places_free(fs->places);
         for (size_t i = 0; i < fs->n_files; i++)
                 safe_close(fs->files[i].source_fd);
         free(fs->files);
@@ -141,10 +144,14 @@ static int open_workspace(JobFs *fs, Error *e)
 /* Mount points outside scratch space are part of the read-only root. */
 static int skeleton_directories(const JobFs *fs, char ***ret)
 {
+        _cleanup_strv_ char **places = NULL;
         const Plan *plan = fs->plan;
-        int r = 0;
+        int r = places_mount_points(fs->places, &places);
 
-        if (scratch_of(plan, plan->cwd) == SCRATCH_NONE && !path_is_within(plan->cwd, "/usr"))
+        for (size_t i = 0; r == 0 && places && places[i]; i++)
+                if (scratch_of(plan, places[i]) == SCRATCH_NONE)
+                        r = strv_extend(ret, places[i]);
+        if (r == 0 && scratch_of(plan, plan->cwd) == SCRATCH_NONE && !path_is_within(plan->cwd, "/usr"))
                 r = strv_extend(ret, plan->cwd);
         if (r == 0 && plan->home && scratch_of(plan, plan->home) == SCRATCH_OTHER)
                 r = strv_extend(ret, plan->home);
@@ -175,9 +182,15 @@ int jobfs_new(const Plan *plan, int root_fd, const char *image_dir, const char *
                 if (r < 0)
                         return r;
         }
-        r = skeleton_directories(fs, &directories);
+        r = places_new(plan, fs->source_path, &fs->places, e);
         if (r == 0)
+                r = skeleton_directories(fs, &directories);
+        if (r == 0 && places_system(fs->places) >= 0)
+                r = root_make_system(root_fd, places_system(fs->places), hostname, directories, e);
+        else if (r == 0)
                 r = root_make(root_fd, hostname, directories, e);
+        if (r == 0)
+                r = places_make_files(fs->places, root_fd);
         if (r < 0)
                 return r == -ENOTDIR || r == -ENOENT || r == -EACCES ? -EIO : r;
         *ret = TAKE_PTR(fs);
@@ -257,9 +270,15 @@ static int make_home(JobFs *fs)
 
 static int make_scratch(JobFs *fs)
 {
+        _cleanup_strv_ char **places = NULL;
         const Plan *plan = fs->plan;
         int r = make_home(fs);
 
+        if (r == 0)
+                r = places_mount_points(fs->places, &places);
+        for (size_t i = 0; r == 0 && places && places[i]; i++)
+                if (scratch_of(plan, places[i]) != SCRATCH_NONE)
+                        r = make_scratch_directory(fs, places[i], false);
         if (r == 0 && scratch_of(plan, plan->cwd) != SCRATCH_NONE)
                 r = make_scratch_directory(
                                 fs, plan->cwd, plan->home && path_is_within(plan->cwd, plan->home));
@@ -379,6 +398,9 @@ int jobfs_attach(JobFs *fs, int proc_fd, int service_fd, uid_t uid, gid_t gid, E
         r = make_workspace(fs, e);
         if (r < 0)
                 return r;
+        r = places_attach_system(fs->places, proc_fd, e);
+        if (r < 0)
+                return r;
         /* The stage runs on; only its name in the job's root goes, before /run is covered. */
         moves_add(&moves, -EBADF, STAGE_TARGET);
         r = add_scratch_moves(fs, &moves);
@@ -392,7 +414,7 @@ int jobfs_attach(JobFs *fs, int proc_fd, int service_fd, uid_t uid, gid_t gid, E
         }
         for (size_t i = 0; i < moves.n; i++)
                 safe_close(moves.items[i].fd);
-        return r;
+        return r < 0 ? r : places_attach(fs->places, proc_fd, e);
 }
 
 static int add_place_fact(Outcome *o, int proc_fd, const char *target, int wanted_fd)
@@ -423,7 +445,7 @@ int jobfs_facts(const JobFs *fs, int proc_fd, Outcome *o)
                 fd = openat(fs->layer_fd, scratch_name(kind), O_PATH | O_DIRECTORY | O_CLOEXEC);
                 r = add_place_fact(o, proc_fd, scratch_target(fs, kind), fd);
         }
-        return r;
+        return r < 0 ? r : places_facts(fs->places, proc_fd, o);
 }
 
 static int walk_all(JobFs *fs, TreeWalk *walk, Error *e)

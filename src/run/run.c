@@ -131,6 +131,7 @@ static InputScope input_scope(const Run *run)
         InputScope scope = {
                 .cwd = run->plan->workspace == WORKSPACE_OVERLAY ? run->plan->cwd : NULL,
                 .job_dir = run->options->job_dir,
+                .hidden = run->plan->policy->hidden_paths,
                 .trusted = run->options->trusted,
         };
 

@@ -91,7 +91,7 @@ RunDir *rundir_abandon(RunDir *dir)
 /* In a mount namespace of our own; nobody else sees what is mounted there. */
 static void unmount_all(const char *run_id)
 {
-        static const char *const names[] = { "merged", "lower", "layer" };
+        static const char *const names[] = { "merged", "lower", "layer", "system", "blank" };
 
         for (size_t i = 0; i < ELEMENTSOF(names); i++) {
                 char path[RUN_ID_MAX + 32];
@@ -119,7 +119,7 @@ int rundir_root_fd(const RunDir *dir)
 
 int rundir_new(const char *run_id, RunDir **ret, Error *e)
 {
-        static const char *const names[] = { "root", "layer", "lower", "merged" };
+        static const char *const names[] = { "root", "layer", "lower", "merged", "system", "blank" };
         _cleanup_(rundir_freep) RunDir *dir = calloc(1, sizeof(*dir));
         char path[RUN_ID_MAX + 16];
         int r = 0;

@@ -11,7 +11,7 @@
 
 typedef struct RunDir RunDir;
 
-/* Makes <RUNTIME_DIR>/<run_id> with root, layer, lower, merged in it and takes its lock. */
+/* Makes <RUNTIME_DIR>/<run_id> with root, layer, lower, merged, system, blank in it and takes its lock. */
 int rundir_new(const char *run_id, RunDir **ret, Error *e);
 int rundir_root_fd(const RunDir *dir);
 /* Removes the directory and gives the lock back. The units must be gone. NULL is fine. */

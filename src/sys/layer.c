@@ -93,12 +93,13 @@ static int make_ext4(int fd, uint64_t inodes, Error *e)
 }
 
 /* Takes the next free loop device. Another process may take it first: try again. */
-static int attach_loop(int image, char path[static 32], int *ret_fd, Error *e)
+int layer_attach_loop(int image, bool read_only, char path[static LOOP_PATH_MAX], int *ret_fd, Error *e)
 {
         _cleanup_close_ int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
         struct loop_config config = {
                 .fd = (uint32_t) image,
-                .info.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO,
+                .info.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO |
+                                 (read_only ? (uint32_t) LO_FLAGS_READ_ONLY : 0),
         };
 
         if (control < 0)
@@ -108,7 +109,7 @@ static int attach_loop(int image, char path[static 32], int *ret_fd, Error *e)
 
                 if (number < 0)
                         return error_errno(e, -errno, "no free loop device");
-                (void) snprintf(path, 32, "/dev/loop%d", number);
+                (void) snprintf(path, LOOP_PATH_MAX, "/dev/loop%d", number);
                 fd = open(path, O_RDWR | O_CLOEXEC);
                 if (fd < 0 && errno == ENOENT) {
                         /* In a container nobody makes the nodes of new devices. */
@@ -136,7 +137,7 @@ static int attach_loop(int image, char path[static 32], int *ret_fd, Error *e)
 static int open_image(const char *dir, uint64_t bytes, uint64_t inodes, int *ret_fd, Error *e)
 {
         _cleanup_close_ int image = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), loop = -EBADF;
-        char path[32];
+        char path[LOOP_PATH_MAX];
         MountOption options[] = { { "source", path }, { "errors", "continue" }, { 0 } };
         int r;
 
@@ -150,7 +151,7 @@ static int open_image(const char *dir, uint64_t bytes, uint64_t inodes, int *ret
                                 dir);
         r = make_ext4(image, inodes, e);
         if (r == 0)
-                r = attach_loop(image, path, &loop, e);
+                r = layer_attach_loop(image, false, path, &loop, e);
         if (r == 0)
                 r = mount_new("ext4", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME,
                                 ret_fd, e);

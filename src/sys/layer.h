@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "core/outcome.h"
 
+#define LOOP_PATH_MAX 32
+
 /* image_dir: where the image file is made (on disk); NULL: a tmpfs. Attached at target. */
 int layer_open(const char *image_dir, uint64_t bytes, uint64_t inodes, const char *target, int *ret_fd,
                 Error *e);
@@ -15,3 +17,7 @@ int layer_open(const char *image_dir, uint64_t bytes, uint64_t inodes, const cha
 /* What is used of it, and whether it is full: a request for one more block or file would fail. The flags stay
  * once they are set, the peaks only grow: to be called now and then. */
 int layer_read(int fd, Usage *usage, LimitEvents *events);
+
+/* Puts an image behind the next free loop device, which frees itself when nothing uses it. *ret_fd holds it
+ * until it is mounted. */
+int layer_attach_loop(int image, bool read_only, char path[static LOOP_PATH_MAX], int *ret_fd, Error *e);

@@ -67,6 +67,18 @@ int mount_clone(int dir_fd, const char *path, unsigned attributes, int *ret_fd)
         return 0;
 }
 
+int mount_clone_tree(int dir_fd, const char *path, unsigned attributes, int *ret_fd)
+{
+        _cleanup_close_ int fd = -EBADF;
+        struct mount_attr attr = { .attr_set = attributes };
+
+        fd = open_tree(dir_fd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_EMPTY_PATH);
+        if (fd < 0 || mount_setattr(fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0)
+                return -errno;
+        *ret_fd = TAKE_FD(fd);
+        return 0;
+}
+
 /* All ids, with a and b exchanged: a user namespace's map must be one to one. */
 static void write_map(char *text, size_t size, uint32_t a, uint32_t b)
 {
@@ -174,6 +186,37 @@ typedef struct MoveResult {
         int error;
 } MoveResult;
 
+static int cover(int mount_fd, const char *target)
+{
+        return move_mount(mount_fd, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_SYMLINKS) < 0
+                               ? -errno
+                               : 0;
+}
+
+static int make_read_only(const char *target)
+{
+        _cleanup_close_ int fd = -EBADF;
+        int r = mount_clone_tree(AT_FDCWD, target, MOUNT_ATTR_RDONLY, &fd);
+
+        return r < 0 ? r : cover(fd, target);
+}
+
+/* In the job's root. */
+static int move_one(const MountMove *move)
+{
+        switch (move->action) {
+        case MOUNT_READ_ONLY:
+                return make_read_only(move->target);
+        case MOUNT_COVER:
+                return cover(move->fd, move->target);
+        case MOUNT_ATTACH:
+                if (move->fd >= 0)
+                        return mount_attach(move->fd, move->target);
+                return umount2(move->target, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
+        }
+        return -EINVAL;
+}
+
 static void move_in_child(int namespace_fd, int root_fd, const MountMove *moves, size_t n, MoveResult *result)
 {
         result->index = SIZE_MAX;
@@ -183,10 +226,7 @@ static void move_in_child(int namespace_fd, int root_fd, const MountMove *moves,
                 return;
         }
         for (size_t i = 0; i < n; i++) {
-                int r = moves[i].fd >= 0
-                                        ? mount_attach(moves[i].fd, moves[i].target)
-                                        : (umount2(moves[i].target, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno
-                                                                                                      : 0);
+                int r = move_one(&moves[i]);
 
                 if (r < 0) {
                         *result = (MoveResult){ i, -r };

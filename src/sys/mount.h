@@ -22,6 +22,9 @@ int mount_new(const char *type, const MountOption *options, unsigned attributes,
 /* A detached copy of the mount at dir_fd/path ("" for dir_fd itself), without what is mounted below. */
 int mount_clone(int dir_fd, const char *path, unsigned attributes, int *ret_fd);
 
+/* The same with all that is mounted below; attributes hold for each of them. */
+int mount_clone_tree(int dir_fd, const char *path, unsigned attributes, int *ret_fd);
+
 /* Maps owners on a detached mount: what the file system says of (from_uid, from_gid) is seen as (to_uid,
  * to_gid), and the other way round; everybody else stays. -EINVAL: this file system cannot. */
 int mount_map_owner(int mount_fd, uid_t from_uid, gid_t from_gid, uid_t to_uid, gid_t to_gid);
@@ -29,9 +32,17 @@ int mount_map_owner(int mount_fd, uid_t from_uid, gid_t from_gid, uid_t to_uid, 
 /* Attaches a detached mount at a directory of this namespace. */
 int mount_attach(int mount_fd, const char *target);
 
+typedef enum MountAction {
+        MOUNT_ATTACH,    /* at target itself */
+        MOUNT_COVER,     /* at what target leads to, should it be a link */
+        MOUNT_READ_ONLY, /* what target leads to, and all below it, cannot be written any more; fd is not used
+                          */
+} MountAction;
+
 typedef struct MountMove {
-        int fd;             /* detached mount; < 0: what is mounted at target is removed instead */
+        int fd; /* detached mount; < 0 (MOUNT_ATTACH): what is mounted at target is removed instead */
         const char *target; /* absolute, as the held process sees it */
+        MountAction action;
 } MountMove;
 
 /* Moves mounts into the namespace and root of a held process, in order. proc_fd: its /proc directory. */

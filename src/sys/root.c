@@ -101,16 +101,21 @@ static int write_text(int dir, const char *name, char *text)
         return r;
 }
 
-static int make_etc(int etc, const char *hostname)
+static int copy_etc(int etc)
 {
         _cleanup_close_ int host = open("/etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        const char *name = hostname ? hostname : "localhost";
         int r = host < 0 ? -errno : 0;
 
         for (size_t i = 0; r == 0 && i < ELEMENTSOF(etc_files); i++)
                 r = copy_etc_file(host, etc, etc_files[i]);
-        if (r == 0)
-                r = write_text(etc, "hostname", text_printf("%s\n", name));
+        return r;
+}
+
+static int make_etc(int etc, const char *hostname)
+{
+        const char *name = hostname ? hostname : "localhost";
+        int r = write_text(etc, "hostname", text_printf("%s\n", name));
+
         if (r == 0)
                 r = write_text(etc, "hosts",
                                 text_printf("127.0.0.1\tlocalhost\n127.0.1.1\t%s\n"
@@ -155,7 +160,20 @@ static int make_merged_links(int root_fd, Error *e)
         return 0;
 }
 
-int root_make(int root_fd, const char *hostname, char *const *directories, Error *e)
+static int copy_system_links(int root_fd, int system_fd)
+{
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < ELEMENTSOF(merged); i++) {
+                struct stat st;
+
+                if (fstatat(system_fd, merged[i], &st, AT_SYMLINK_NOFOLLOW) >= 0 && S_ISLNK(st.st_mode))
+                        r = copy_link(system_fd, root_fd, merged[i]);
+        }
+        return r;
+}
+
+static int make_root(int root_fd, int system_fd, const char *hostname, char *const *directories, Error *e)
 {
         _cleanup_close_ int etc = -EBADF;
         int r = 0;
@@ -165,14 +183,28 @@ int root_make(int root_fd, const char *hostname, char *const *directories, Error
         for (size_t i = 0; r == 0 && directories && directories[i]; i++)
                 r = mkdir_parents_at(root_fd, directories[i] + 1, 0755, 0, 0, NULL);
         if (r == 0)
-                r = make_merged_links(root_fd, e);
+                r = system_fd >= 0 ? copy_system_links(root_fd, system_fd) : make_merged_links(root_fd, e);
         if (r == 0) {
                 etc = openat(root_fd, "etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-                r = etc < 0 ? -errno : make_etc(etc, hostname);
+                r = etc < 0 ? -errno : 0;
         }
+        if (r == 0 && system_fd < 0)
+                r = copy_etc(etc);
+        if (r == 0)
+                r = make_etc(etc, hostname);
         if (r < 0 && e && e->text[0] == '\0')
                 error_errno(e, r, "the job's root directory cannot be made");
         return r;
+}
+
+int root_make(int root_fd, const char *hostname, char *const *directories, Error *e)
+{
+        return make_root(root_fd, -EBADF, hostname, directories, e);
+}
+
+int root_make_system(int root_fd, int system_fd, const char *hostname, char *const *directories, Error *e)
+{
+        return make_root(root_fd, system_fd, hostname, directories, e);
 }
 
 int root_add_user(int root_fd, uid_t uid, gid_t gid, const char *home, Error *e)
