@@ -123,11 +123,11 @@ def test_tasks_in_turn():
 @test("smoke")
 def test_cpu_time():
     """A spinning job is stopped by its CPU time long before the timeout, and it is named so."""
-    run = fails(job(sh("while :; do :; done"), limits={"cpu_time_sec": 1}, timeout_sec=25))
+    run = fails(job(sh("while :; do :; done"), limits={"cpu_time_sec": 1}, timeout_sec=100))
     only_hits(run, "cpu_time_sec")
     eq([run["timed_out"], run["exit_code"]], [False, None], "outcome")
     one_of(signal_of(run), (24, 9), "signal")
-    between(run["usage"]["cpu_usec"], 900_000, 2_500_000, "cpu_usec")
+    between(run["usage"]["cpu_usec"], 900_000, lib.bound(5_000_000), "cpu_usec")
     clean_next_run()
 
 
@@ -135,17 +135,17 @@ def test_cpu_time():
 def test_cpu_time_of_a_child():
     """A child is stopped by it and the parent exits 0."""
     script = "sh -c 'while :; do :; done'; exit 0"
-    run = fails(job(sh(script), limits={"cpu_time_sec": 1}, timeout_sec=25))
+    run = fails(job(sh(script), limits={"cpu_time_sec": 1}, timeout_sec=100))
     only_hits(run, "cpu_time_sec")
 
 
 @test()
 def test_cpu_time_of_many():
     """The limit is the job's: many children that each stay below it are stopped together."""
-    script = "for i in 1 2 3 4 5 6; do (timeout 20 sh -c 'ulimit -t 1; while :; do :; done'); done"
-    run = fails(job(sh(script), limits={"cpu_time_sec": 2}, timeout_sec=28))
+    script = "for i in $(seq 60); do (sh -c 'ulimit -t 1; while :; do :; done'); done"
+    run = fails(job(sh(script), limits={"cpu_time_sec": 2}, timeout_sec=100))
     hit(run, "cpu_time_sec")
-    between(run["usage"]["cpu_usec"], 1_500_000, 4_500_000, "cpu_usec")
+    between(run["usage"]["cpu_usec"], 1_500_000, lib.bound(8_000_000), "cpu_usec")
 
 
 @test()
@@ -158,7 +158,7 @@ def test_sleeping_uses_no_cpu_time():
 def test_cpu_rate():
     """A slowed-down job is reported as such and passes: throttling harms nobody."""
     run = passes(job(sh("i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done"),
-                     limits={"cpu": "30%"}))
+                     limits={"cpu": "30%"}, timeout_sec=200), timeout=200)
     check("cpu" in run.all_hits, f"limits.hits lacks cpu: {sorted(run.all_hits)}")
     contains(run.all_hits["cpu"]["counter"], "throttled", "the kernel's counter")
     check(run["usage"]["throttled_usec"] > 0, "throttled_usec is 0")

@@ -6,10 +6,12 @@ import json
 import re
 import resource
 import shlex
+import signal
+import time
 
 import host
 import lib
-from lib import (between, check, contains, eq, fails, job, lacks, passes, py, run_job, sh,
+from lib import (between, check, contains, eq, exits, fails, job, lacks, passes, py, run_job, sh,
                  sha256, test, workspace)
 
 GROUP = "streams"
@@ -103,12 +105,33 @@ def test_clip_between_characters():
 @test("vm")
 def test_yes_until_the_timeout():
     """`yes` for two seconds: endless output is no obstacle to the timeout, and is kept."""
-    run = fails(job(["yes"], timeout_sec=2))
-    eq([run["timed_out"], run["exit_code"]], [True, None], "outcome")
+    run = lib.timed_out(fails(job(["yes"], timeout_sec=2)), 2)
     check(run.out.startswith("y\ny\n"), "the head is missing")
     check(run["stdout_info"]["bytes"] > 100_000, f"bytes {run['stdout_info']['bytes']}")
     eq(run["stdout_info"]["truncated"], True, "truncated")
-    between(run.seconds, 2, 2 + lib.bound(2), "seconds it took")
+
+
+@test("vm")
+def test_endless_output_hides_no_end():
+    """Children that print without a pause: the end of the main process is seen when it comes, what
+    it printed before is told from the rest, and they are leftovers."""
+    run = exits(fails(sh("cat /dev/zero & cat /dev/zero >&2 & sleep 0.5; exit 7")), 7)
+    between(run["duration_ms"], 500, 500 + lib.late_ms(), "duration_ms")
+    between(run["timing"]["drain"], 0, 500 + lib.late_ms(), "timing.drain")
+    eq(len(run["processes"]["leftover"]), 2, "processes.leftover")
+    for stream in ("stdout_info", "stderr_info"):
+        between(run[stream]["after_exit_bytes"], 1, run[stream]["bytes"] - 1, "after_exit_bytes")
+
+
+@test()
+def test_endless_output_hides_no_signal():
+    """Ctrl-C ends a job that prints without a pause, too."""
+    started = lib.start_job(job(sh("cat /dev/zero & exec cat /dev/zero >&2"), timeout_sec=60))
+    lib.wait_for_job()
+    started.kill(signal.SIGINT)
+    sent = time.monotonic() - started.begin
+    run = lib.verdict(started.finish(), 130, "aborted")
+    between(run["duration_ms"], 0, 1000 * sent + lib.late_ms(), "duration_ms")
 
 
 def big_output(megabytes):
@@ -176,9 +199,13 @@ def test_closed_streams():
 @test()
 def test_after_exit():
     """What a short-lived child prints after the main process ended is counted apart."""
-    run = passes(sh("(sleep 0.03; echo late) & echo early"))
-    check(run.out.startswith("early\n"), f"stdout {run.out!r}")
-    eq(run["stdout_info"]["bytes"] - run["stdout_info"]["after_exit_bytes"], 6, "bytes before exit")
+
+    def late():
+        run = passes(sh("(sleep 0.03; echo late) & echo early"))
+        eq(run.out, "early\nlate\n", "stdout")
+        eq(run["stdout_info"]["after_exit_bytes"], 5, "bytes after the exit")
+
+    lib.attempts(3, late)
 
 
 # --- on a terminal ----------------------------------------------------------------------
