@@ -204,7 +204,7 @@ def test_sigint():
     sweep(signal.SIGINT)
 
 
-@test("vm", timeout=40)
+@test(timeout=40)
 def test_sigterm():
     """SIGTERM at any moment: status 143, the job is dead, the receipt says aborted."""
     sweep(signal.SIGTERM)

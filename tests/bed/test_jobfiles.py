@@ -212,7 +212,7 @@ def test_too_large():
     eq(len(run["rationale"]), 1_000_000, "length of the rationale")
 
 
-@test("smoke", "vm")
+@test("smoke")
 def test_line_and_key():
     """The sentence leads to the place: the file, the line and the key."""
     text = b'{\n  "argv": ["true"],\n  "cwd": "/srv",\n  "timeout_sec": "soon"\n}\n'

@@ -120,7 +120,7 @@ def test_tasks_in_turn():
 # --- processor time ---------------------------------------------------------------------
 
 
-@test("smoke")
+@test("smoke", "vm")
 def test_cpu_time():
     """A spinning job is stopped by its CPU time long before the timeout, and it is named so."""
     run = fails(job(sh("while :; do :; done"), limits={"cpu_time_sec": 1}, timeout_sec=100))
@@ -139,7 +139,7 @@ def test_cpu_time_of_a_child():
     only_hits(run, "cpu_time_sec")
 
 
-@test()
+@test("vm")
 def test_cpu_time_of_many():
     """The limit is the job's: many children that each stay below it are stopped together."""
     script = "for i in $(seq 60); do (sh -c 'ulimit -t 1; while :; do :; done'); done"
@@ -167,7 +167,7 @@ def test_cpu_rate():
 # --- files ------------------------------------------------------------------------------
 
 
-@test("smoke")
+@test("smoke", "vm")
 def test_file_size():
     """A file over the limit: SIGXFSZ, named file_size."""
     run = fails(job(sh("exec dd if=/dev/zero of=big bs=64k count=64"),
@@ -199,7 +199,7 @@ def test_file_size_is_not_for_pipes():
     eq(passes(job(["head", "-c", "3M", "/dev/zero"], limits={"file_size": "1M"})).hits, {}, "hits")
 
 
-@test("smoke")
+@test("smoke", "vm")
 def test_open_files():
     """Too many open files: EMFILE for the job, named open_files."""
     code = ("import os\nn = 0\ntry:\n while n < 5000: os.open('/dev/null', 0); n += 1\n"
@@ -225,7 +225,7 @@ def fill(path, megabytes, limit, **limits):
     return run_job(job(sh(script), limits={"disk": limit, **limits}, timeout_sec=60))
 
 
-@test("smoke")
+@test("smoke", "vm")
 def test_disk():
     """Too many bytes: "no space left" for the job, named disk and not memory."""
     run = exits(lib.verdict(fill("big", 64, "16M"), 1, "fail"), 1)
@@ -268,7 +268,7 @@ def test_disk_large():
     passes(job(sh("head -c 300M /dev/zero > big"), limits={"disk": "600M", "file_size": "2G"}))
 
 
-@test("smoke")
+@test("smoke", "vm")
 def test_inodes():
     """A million empty files: stopped by the layer's inodes, and named so."""
     code = ("n = 0\ntry:\n while n < 1000000: open(f'f{n}', 'w').close(); n += 1\n"

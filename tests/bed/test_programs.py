@@ -309,7 +309,7 @@ WORKER = (
 )
 
 
-@test("smoke", needs=["node"])
+@test("smoke", "vm", needs=["node"])
 def test_node():
     """Node: workers, interfaces, processors, memory, user, temporary files."""
     top = workspace({"w.js": WORKER})
@@ -381,7 +381,7 @@ def repository(uid):
     return top
 
 
-@test("smoke", "vm")
+@test("smoke")
 def test_git():
     """git works in a repository that belongs to another uid (no "dubious ownership"), and what it
     commits stays in the layer."""

@@ -72,7 +72,7 @@ def test_node_and_jq_read_it():
             eq(host.quiet(*argv, run.receipt_path), 0, f"exit status of {argv[0]}")
 
 
-@test("vm")
+@test()
 def test_clipped():
     """Long output keeps its head and its tail, says that it was clipped, and hashes all of it."""
     raw = b"".join(b"line %d\n" % n for n in range(200_000))
@@ -150,9 +150,9 @@ def test_a_gibibyte():
     eq(big_output(1024)["stdout_info"]["sha256"], digest, "sha256 of 1 GiB of zeros")
 
 
-@test("vm")
+@test()
 def test_memory_is_flat():
-    """The same with 64 MiB, cheap enough for every bed."""
+    """The same with 64 MiB, cheap enough for every machine."""
     big_output(64)
 
 

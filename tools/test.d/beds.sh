@@ -40,5 +40,5 @@ group_container_13() {
 }
 
 group_vm_13() {
-        bed_tests vm-13 --group smoke
+        bed_tests vm-13 --bed vm --group smoke
 }
