@@ -386,7 +386,7 @@ def load_receipt(path):
 def make_job(job):
     """A list is an argv. Without "cwd", a new workspace; a value of None takes the key out."""
     fields = {"argv": list(job)} if isinstance(job, (list, tuple)) else dict(job)
-    if not host.is_fast():  # the default of 30 s is for ordinary machines
+    if not host.is_container():  # the default of 30 s is for ordinary machines
         fields.setdefault("timeout_sec", 300)
     if "cwd" not in fields and "files" not in fields and "workspace" not in fields:
         fields["cwd"] = workspace({"README": "a workspace\n"})
@@ -521,15 +521,16 @@ def late_ms():
     return min(1000 * bound(3), 10_000)
 
 
-def wait_for_job(seconds=20):
-    """Until the command itself runs, not only the program that holds its place."""
+def wait_for_job(program=None):
+    """Until the command itself runs, not only what holds its place; or this program of the job."""
 
     def running():
         # Before its exec, a child of systemd is called by its program in parentheses.
-        return any(uid in host.JOB_UIDS and not name.startswith(("qscope", "("))
+        return any(uid in host.JOB_UIDS and (name == program if program else
+                                             not name.startswith(("qscope", "(")))
                    for _, name, uid, _ in host.processes())
 
-    check(host.wait_until(running, bound(seconds)), "the job did not start")
+    check(host.wait_until(running, bound(20)), "the job did not start")
 
 
 def exits(run, code):

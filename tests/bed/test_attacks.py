@@ -90,7 +90,7 @@ def test_reading_is_bounded():
 def test_stopped_over_the_deadline():
     """A qscope that slept over the deadline does not pass a job that used the time."""
     started = lib.start_job(job(sh("sleep 3; exit 0"), timeout_sec=1.5))
-    lib.wait_for_job()
+    lib.wait_for_job("sleep")
     started.kill(signal.SIGSTOP)
     time.sleep(4)
     started.kill(signal.SIGCONT)

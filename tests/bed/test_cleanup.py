@@ -104,8 +104,8 @@ def test_short_lived_helper():
 def test_nothing_left_costs_nothing():
     """The grace for helpers is not waited for when nothing is left."""
     waited = fails(sh("sleep 300 & echo ok"))["timing"]["drain"]
-    best = min(passes(["true"])["timing"]["drain"] for _ in range(5))
-    check(best < waited / 2, f"drain of `true` took {best} ms in the best of five, {waited} ms with a leftover")
+    check(any(passes(["true"])["timing"]["drain"] < waited / 2 for _ in range(10)),
+          f"drain never took less than half of the {waited} ms that it takes with a leftover")
 
 
 @test()
@@ -214,8 +214,7 @@ def test_sigterm():
 def test_interrupted_in_the_middle():
     """The plain case: a running job, Ctrl-C, and what it had printed is kept."""
     started = lib.start_job(sh("echo begun; sleep 30"))
-    wait_for_job()
-    time.sleep(lib.bound(0.2))
+    wait_for_job("sleep")
     started.kill(signal.SIGINT)
     run = lib.verdict(started.finish(), 130, "aborted")
     eq(run.out, "begun\n", "stdout")
@@ -347,7 +346,7 @@ def test_hangup():
 def during(action, argv):
     started = lib.start_job(argv)
     wait_for_job()
-    time.sleep(lib.bound(0.2))
+    time.sleep(0.2)
     action()
     return started.finish()
 
@@ -361,7 +360,7 @@ def complete(run):
 @test("vm")
 def test_daemon_reexec():
     """`systemctl daemon-reexec` while a job runs: the job goes on, the receipt is complete."""
-    argv = sh(f"echo a; sleep {lib.bound(1):.1f}; echo b")
+    argv = sh(f"echo a; sleep {min(lib.bound(1), 10):.1f}; echo b")
     run = during(lambda: host.quiet("systemctl", "daemon-reexec"), argv)
     eq(complete(lib.verdict(run, 0, "pass")).out, "a\nb\n", "stdout")
 
@@ -587,8 +586,7 @@ def test_workspace_survives_everything():
     script = sh("rm a; echo x > b; sleep 30")
     for number in (signal.SIGINT, signal.SIGKILL):
         started = lib.start_job(job(script, cwd=top))
-        wait_for_job()
-        time.sleep(lib.bound(0.2))
+        wait_for_job("sleep")
         started.kill(number)
         started.finish()
     fails(job(script, cwd=top, timeout_sec=1))

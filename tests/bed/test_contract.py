@@ -83,7 +83,7 @@ def test_seed_failures():
     eq([invented["match_expected"], invented["timed_out"]], [False, False], "invented tool")
     wrong = exits(fails(job(["python3", "src/app.py"])), 2)
     contains(wrong["stderr"], "src/app.py", "stderr")
-    late = fails(job(sh("echo begun; sleep 60"), timeout_sec=1))
+    late = fails(job(sh("echo begun; sleep 60"), timeout_sec=min(lib.bound(1), 20)))
     eq([late["timed_out"], late["exit_code"], late["match_expected"]], [True, None, False], "late")
     eq(late.out, "begun\n", "output before the timeout")
 

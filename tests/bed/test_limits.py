@@ -89,7 +89,7 @@ def test_missing_controller():
 def test_tasks():
     """A fork bomb stops at the limit, with EAGAIN for the job and a counter for us."""
     bomb = "import os\nwhile True:\n try: os.fork()\n except OSError: pass"
-    run = fails(job(py(bomb), limits={"tasks": 40}, timeout_sec=2))
+    run = fails(job(py(bomb), limits={"tasks": 40}, timeout_sec=4))
     hit(run, "tasks")
     between(run["usage"]["pids_peak"], 30, 40, "pids_peak")
     eq(run["timed_out"], True, "timed_out")
