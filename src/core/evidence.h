@@ -16,6 +16,7 @@ typedef enum TraceKind {
         TRACE_FORK,   /* pid: the new process; ppid: who made it */
         TRACE_THREAD, /* pid: it has one more thread */
         TRACE_EXEC,   /* pid: it runs another program now; name: its comm */
+        TRACE_FAILED, /* pid, tid: an execve(2) of this thread failed */
         TRACE_STATUS, /* pid: it called exit_group(value) */
         TRACE_LEFT, /* pid: its first thread called exit(value): its status, unless all are ended together */
         TRACE_SIGNAL, /* pid: signal `value` ends it; 0: a signal does, and it is not known which */
@@ -33,8 +34,8 @@ typedef struct Endpoint {
 
 typedef struct TraceEvent {
         TraceKind kind;
-        pid_t pid, ppid; /* as the caller's pid namespace counts */
-        uint64_t usec;   /* CLOCK_MONOTONIC */
+        pid_t pid, tid, ppid; /* as the caller's pid namespace counts; tid: the thread that did it */
+        uint64_t usec;        /* CLOCK_MONOTONIC */
         int value;
         Endpoint local;
         char name[16];

@@ -29,6 +29,7 @@
 typedef enum Source {
         SOURCE_TASKS, /* forks, execs and exits; the buffers are its own */
         SOURCE_EXIT,
+        SOURCE_FAILED,
         SOURCE_DELIVER,
         SOURCE_GENERATE,
         SOURCE_LISTEN,
@@ -49,6 +50,7 @@ static const struct {
         const char *fields[FIELDS_MAX + 1];
 } source_table[_SOURCE_MAX] = {
         [SOURCE_EXIT] = { "raw_syscalls/sys_enter", NULL, { "id", "args" } },
+        [SOURCE_FAILED] = { "raw_syscalls/sys_exit", NULL, { "ret" } },
         [SOURCE_DELIVER] = { "signal/signal_deliver", "sa_handler == 0 && " IS_FATAL,
                         { "sig", "common_pid" } },
         [SOURCE_GENERATE] = { "signal/signal_generate", "result == 0 && " IS_FATAL, { "sig", "pid" } },
@@ -161,6 +163,9 @@ static int set_filter(int fd, Source source, const char *device)
         if (source == SOURCE_EXIT)
                 (void) snprintf(filter, sizeof(filter), "id == %d || id == %d", (int) SYS_exit_group,
                                 (int) SYS_exit);
+        else if (source == SOURCE_FAILED)
+                (void) snprintf(filter, sizeof(filter), "ret < 0 && (id == %d || id == %d)", (int) SYS_execve,
+                                (int) SYS_execveat);
         else if (source == SOURCE_SEND)
                 (void) snprintf(filter, sizeof(filter), "name == \"%s\"", device);
         return ioctl(fd, PERF_EVENT_IOC_SET_FILTER,
@@ -386,12 +391,16 @@ static int read_tracepoint(const Trace *trace, const Sample *sample, Pending *re
 {
         TraceEvent *event = &ret->event;
 
-        *ret = (Pending){ .nsec = sample->nsec, .event.pid = sample->pid };
+        *ret = (Pending){ .nsec = sample->nsec, .event = { .pid = sample->pid, .tid = sample->tid } };
         switch (sample->source) {
         case SOURCE_EXIT:
                 event->kind = field_value(trace, sample, 0) == SYS_exit_group ? TRACE_STATUS : TRACE_LEFT;
                 event->value = (int) (field_value(trace, sample, 1) & 0xff);
                 return event->kind == TRACE_STATUS || sample->pid == sample->tid;
+        case SOURCE_FAILED:
+                event->kind = TRACE_FAILED;
+                event->value = -(int) field_value(trace, sample, 0);
+                return 1;
         case SOURCE_DELIVER:
         case SOURCE_GENERATE:
                 event->kind = TRACE_SIGNAL;
@@ -419,7 +428,7 @@ static int read_task(Record *record, bool forked, Pending *ret)
 {
         pid_t pid = (pid_t) take(record, 4), ppid = (pid_t) take(record, 4), tid = (pid_t) take(record, 4);
 
-        *ret = (Pending){ .event = { .pid = pid, .kind = TRACE_EXIT } };
+        *ret = (Pending){ .event = { .pid = pid, .tid = tid, .kind = TRACE_EXIT } };
         if (forked)
                 ret->event.kind = pid == tid ? TRACE_FORK : TRACE_THREAD;
         if (ret->event.kind == TRACE_FORK)
@@ -436,7 +445,7 @@ static int read_exec(Record *record, Pending *ret)
         if (record->size < sizeof(struct perf_event_header) + 8 + TRAILER_SIZE)
                 return -EBADMSG;
         ret->event.pid = (pid_t) take(record, 4);
-        (void) take(record, 4);
+        ret->event.tid = (pid_t) take(record, 4);
         memcpy(ret->event.name, record->data + record->at,
                         MIN(record->size - record->at - TRAILER_SIZE, sizeof(ret->event.name) - 1));
         record->at = record->size - TRAILER_SIZE + 8;
