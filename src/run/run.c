@@ -214,7 +214,7 @@ static int connect_host(Run *run)
                 error_set(&e, -EPERM, "qscope must be root to ask systemd for an isolated unit");
                 return fail(run, "not_root", "run it as root (sudo qscope …)", &e);
         }
-        r = guard_start(&run->guard);
+        r = guard_start(run->plan->slice, &run->guard);
         if (r < 0) {
                 error_errno(&e, r, "the guard process cannot be started");
                 return fail(run, "internal", NULL, &e);

@@ -63,11 +63,12 @@ static bool may_run(_unused_ Run *run, _unused_ const ProgramStart *start, _unus
 static bool on_start(void *userdata, const ProgramStart *start, int fd)
 {
         Run *run = userdata;
-        int r;
+        int r = 0;
 
         /* Whose number this is now: its fork, and the end of who had it before. */
         processes_sync(run);
-        r = tree_builder_start(run->processes->tree, start);
+        if (start->call != 0)
+                r = tree_builder_start(run->processes->tree, start);
         if (r < 0)
                 broken(run, "the start of a program could not be recorded", r);
         return may_run(run, start, fd);

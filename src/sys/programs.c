@@ -22,11 +22,15 @@
 #define PAGE_SIZE     4096u /* or a part of one: no read crosses into a page that may not be there */
 #define STATUS_SIZE   KIB(4)
 #define EVENTS_MAX    256u /* answered at once; the others have their turn after the deadline and the output */
-/* An event is there a moment before its process sleeps. */
-#define SLEEP_TRIES 200u
+/* An event is there a moment before its process sleeps; a long one where the job is over its share of CPU.
+ * What is waited for that is bounded for all that are answered at once. */
+#define SLEEP_YIELDS 50u
+#define SLEEP_WAITS  100u
+#define SLEEP_USEC   1000u
 
 struct Programs {
         int fd, root_fd;
+        unsigned waits; /* left, of those for processes to sleep */
         uint64_t lost;
 };
 
@@ -116,18 +120,23 @@ typedef struct Call {
 } Call;
 
 /* /proc/PID/syscall: the number, six arguments, stack and instruction pointer, or "running" (proc(5)). */
-static int read_call(Call *call)
+static int read_call(Programs *programs, Call *call)
 {
         char *p = call->line;
-        int r;
 
-        for (unsigned i = 0; i < SLEEP_TRIES; i++) {
-                r = file_read_at(call->proc_fd, "syscall", call->line, sizeof(call->line));
+        for (unsigned i = 0;; i++) {
+                int r = file_read_at(call->proc_fd, "syscall", call->line, sizeof(call->line));
+
                 if (r < 0)
                         return r;
                 if (!startswith(call->line, "running"))
                         break;
-                (void) sched_yield();
+                if (i < SLEEP_YIELDS)
+                        (void) sched_yield();
+                else if (programs->waits > 0)
+                        programs->waits -= usleep(SLEEP_USEC) == 0;
+                else
+                        return -EAGAIN;
         }
         call->number = strtol(p, &p, 10);
         for (size_t i = 0; i < ELEMENTSOF(call->args); i++)
@@ -214,7 +223,7 @@ static int read_argv(const Call *call, char ***ret, bool *ret_cut)
         return 0;
 }
 
-static int open_call(pid_t tid, Call *call)
+static int open_call(Programs *programs, pid_t tid, Call *call)
 {
         char path[32];
         int r;
@@ -224,7 +233,7 @@ static int open_call(pid_t tid, Call *call)
         call->proc_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (call->proc_fd < 0)
                 return -errno;
-        r = read_call(call);
+        r = read_call(programs, call);
         if (r == 0)
                 r = read_string(tid, call->args[call->number == SYS_execveat ? 1 : 0], call->filename,
                                 sizeof(call->filename));
@@ -325,7 +334,7 @@ static uint64_t now_usec(void)
         return (uint64_t) now.tv_sec * USEC_PER_SEC + (uint64_t) now.tv_nsec / NSEC_PER_USEC;
 }
 
-/* Nothing here waits for the job: it only sleeps. */
+/* Nothing here waits for the job but for it to sleep. */
 static bool ask(Programs *programs, pid_t tid, int fd, ProgramsHandler handler, void *userdata)
 {
         _cleanup_free_ char *path = read_path(fd);
@@ -333,17 +342,18 @@ static bool ask(Programs *programs, pid_t tid, int fd, ProgramsHandler handler, 
         ProgramStart start = { .pid = tid, .tid = tid, .usec = now_usec(), .path = path };
         bool allow;
         Call call;
+        int r = open_call(programs, tid, &call);
 
-        if (open_call(tid, &call) == 0) {
+        if (r == 0) {
                 start.call = identify(&call);
                 read_ids(&call, &start);
                 read_name(&call, &start);
                 (void) read_argv(&call, &argv, &start.argv_cut);
                 start.argv = argv;
                 start.is_program = is_named(programs, &call, fd);
-        } else {
+        } else if (r == -EAGAIN || r == -ENOMEM || r == -EMFILE || r == -ENFILE) {
                 programs->lost++;
-        }
+        } /* else it was killed meanwhile, and starts nothing */
         allow = handler(userdata, &start, fd);
         safe_close(call.proc_fd);
         return allow;
@@ -370,6 +380,7 @@ int programs_answer(Programs *programs, ProgramsHandler handler, void *userdata)
         /* One at a time: each event that is read holds a descriptor and a process. */
         _Alignas(struct fanotify_event_metadata) char buffer[FAN_EVENT_METADATA_LEN];
 
+        programs->waits = SLEEP_WAITS;
         for (unsigned i = 0; i < EVENTS_MAX; i++) {
                 struct fanotify_event_metadata event;
                 ssize_t n = read(programs->fd, buffer, sizeof(buffer));
