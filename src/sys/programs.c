@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/text.h"
+#include "sys/closing.h"
 #include "sys/file.h"
 #include "sys/mount.h"
 
@@ -38,7 +39,7 @@ Programs *programs_free(Programs *programs)
 {
         if (!programs)
                 return NULL;
-        safe_close(programs->fd);
+        close_later(&programs->fd, 1);
         safe_close(programs->root_fd);
         free(programs);
         return NULL;

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "sys/closing.h"
 #include "sys/tracefs.h"
 
 /* What the buffers of all CPUs may take together, and each of them. */
@@ -60,7 +61,7 @@ static const struct {
 };
 
 typedef struct Cpu {
-        int fds[_SOURCE_MAX];
+        int *fds; /* _SOURCE_MAX of them */
         uint64_t ids[_SOURCE_MAX];
         struct perf_event_mmap_page *page; /* the buffer follows it */
 } Cpu;
@@ -81,6 +82,7 @@ typedef struct Sent {
 
 struct Trace {
         Cpu *cpus;
+        int *fds; /* of all of them */
         size_t n_cpus, ring_size;
         int epoll_fd;
         bool counts_lost; /* the kernel counts for each event what it lost */
@@ -96,13 +98,13 @@ Trace *trace_free(Trace *trace)
         if (!trace)
                 return NULL;
         for (size_t i = 0; i < trace->n_cpus; i++) {
-                Cpu *cpu = &trace->cpus[i];
+                struct perf_event_mmap_page *page = trace->cpus[i].page;
 
-                for (Source source = 0; source < _SOURCE_MAX; source++)
-                        safe_close(cpu->fds[source]);
-                if (cpu->page)
-                        (void) munmap(cpu->page, trace->ring_size + (size_t) getpagesize());
+                if (page)
+                        (void) munmap(page, trace->ring_size + (size_t) getpagesize());
         }
+        close_later(trace->fds, trace->n_cpus * _SOURCE_MAX);
+        free(trace->fds);
         safe_close(trace->epoll_fd);
         free(trace->cpus);
         free(trace->pending);
@@ -231,13 +233,15 @@ static int new_trace(Trace **ret)
         if (trace->epoll_fd < 0 || cpus <= 0)
                 return -errno;
         trace->cpus = calloc((size_t) cpus, sizeof(Cpu));
-        if (!trace->cpus)
+        trace->fds = calloc((size_t) cpus, sizeof(int[_SOURCE_MAX]));
+        if (!trace->cpus || !trace->fds)
                 return -ENOMEM;
         trace->n_cpus = (size_t) cpus;
         trace->ring_size = choose_ring_size(trace->n_cpus);
+        for (size_t i = 0; i < trace->n_cpus * _SOURCE_MAX; i++)
+                trace->fds[i] = -EBADF;
         for (size_t i = 0; i < trace->n_cpus; i++)
-                for (Source source = 0; source < _SOURCE_MAX; source++)
-                        trace->cpus[i].fds[source] = -EBADF;
+                trace->cpus[i].fds = trace->fds + i * _SOURCE_MAX;
         *ret = TAKE_PTR(trace);
         return 0;
 }
