@@ -19,6 +19,62 @@ void process_tree_clear(ProcessTree *tree)
         *tree = (ProcessTree){ 0 };
 }
 
+static void denied_program_clear(DeniedProgram *program)
+{
+        free(program->by);
+        free(program->path);
+        strv_free(program->argv);
+        free(program->rule);
+}
+
+void denied_list_clear(DeniedList *list)
+{
+        for (size_t i = 0; i < list->n; i++)
+                denied_program_clear(&list->items[i]);
+        free(list->items);
+        *list = (DeniedList){ 0 };
+}
+
+static int copy_text(const char *text, char **ret)
+{
+        *ret = text ? strdup(text) : NULL;
+        return text && !*ret ? -ENOMEM : 0;
+}
+
+static int copy_program(const DeniedProgram *from, DeniedProgram *ret)
+{
+        *ret = (DeniedProgram){ .pid = from->pid, .count = 1, .usec = from->usec };
+        if (copy_text(from->by, &ret->by) < 0 || copy_text(from->path, &ret->path) < 0 ||
+                        copy_text(from->rule, &ret->rule) < 0)
+                return -ENOMEM;
+        ret->argv = from->argv ? strv_copy(from->argv) : NULL;
+        return from->argv && !ret->argv ? -ENOMEM : 0;
+}
+
+int denied_list_add(DeniedList *list, const DeniedProgram *program)
+{
+        DeniedProgram copy, *larger;
+
+        list->total++;
+        for (size_t i = 0; i < list->n; i++)
+                if (list->items[i].pid == program->pid && streq_ptr(list->items[i].path, program->path)) {
+                        list->items[i].count++;
+                        return 0;
+                }
+        if (list->n == DENIED_MAX)
+                return 0;
+        larger = reallocarray(list->items, list->n + 1, sizeof(*larger));
+        if (!larger)
+                return -ENOMEM;
+        list->items = larger;
+        if (copy_program(program, &copy) < 0) {
+                denied_program_clear(&copy);
+                return -ENOMEM;
+        }
+        list->items[list->n++] = copy;
+        return 0;
+}
+
 void socket_record_clear(SocketRecord *record)
 {
         free(record->name);

@@ -85,6 +85,31 @@ typedef struct ProcessTree {
         bool complete;     /* every program was seen before it ran */
 } ProcessTree;
 
+/* --- processes.denied --- */
+
+#define DENIED_MAX 64u /* listed */
+
+/* A program that the policy does not let run: it was refused before it ran. The same one refused to the same
+ * process again only counts. */
+typedef struct DeniedProgram {
+        pid_t pid;   /* who tried */
+        char *by;    /* what that was running; NULL: unknown */
+        char *path;  /* NULL: unknown */
+        char **argv; /* NULL: unknown */
+        char *rule;  /* of deny_exec; NULL: allow_exec does not name it */
+        uint64_t count;
+        uint64_t usec; /* the first time, after the release of the gate */
+} DeniedProgram;
+
+typedef struct DeniedList {
+        DeniedProgram *items;
+        size_t n;
+        uint64_t total;
+} DeniedList;
+
+/* Takes one; 0 or -ENOMEM. */
+int denied_list_add(DeniedList *list, const DeniedProgram *program);
+
 /* --- sockets --- */
 
 typedef struct SocketRecord {
@@ -184,6 +209,7 @@ typedef struct IpcList {
 
 /* Each frees what is below and leaves zeros. */
 void process_tree_clear(ProcessTree *tree);
+void denied_list_clear(DeniedList *list);
 void socket_record_clear(SocketRecord *record);
 void socket_evidence_clear(SocketEvidence *sockets);
 void egress_evidence_clear(EgressEvidence *egress);

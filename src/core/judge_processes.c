@@ -3,10 +3,30 @@
 
 #include <inttypes.h>
 
-int processes_judge(_unused_ const Plan *plan, const Outcome *o, ReasonList *reasons)
+/* It did not run, but the job tried to start it. */
+static int judge_denied(const Plan *plan, const DeniedList *denied, ReasonList *reasons)
+{
+        const DeniedProgram *first = denied->items;
+
+        if (denied->total == 0)
+                return 0;
+        if (denied->n == 0)
+                return reason_add(reasons, "denied_exec", "%" PRIu64 " starts of programs were refused",
+                                denied->total);
+        return reason_add(reasons, "denied_exec",
+                        "%.200s was refused by the policy %s (%s%.100s), tried by %.200s%s",
+                        first->path ? first->path : "a program", plan->policy->name,
+                        first->rule ? "deny_exec: " : "not in allow_exec", first->rule ? first->rule : "",
+                        first->by ? first->by : "a process",
+                        denied->total > 1 ? "; and more, see processes.denied" : "");
+}
+
+int processes_judge(const Plan *plan, const Outcome *o, ReasonList *reasons)
 {
         const ProcessTree *tree = &o->processes;
 
+        if (judge_denied(plan, &o->denied, reasons) < 0)
+                return -ENOMEM;
         if (tree->lost == 0)
                 return 0;
         return reason_add(reasons, "evidence_lost",

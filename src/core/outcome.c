@@ -144,6 +144,7 @@ Outcome *outcome_free(Outcome *o)
         free(o->changes.items);
         process_list_clear(&o->leftovers);
         process_tree_clear(&o->processes);
+        denied_list_clear(&o->denied);
         socket_evidence_clear(&o->sockets);
         egress_evidence_clear(&o->egress);
         fd_list_clear(&o->fds);

@@ -178,6 +178,7 @@ typedef struct Outcome {
         FileChanges changes;
         ProcessList leftovers;
         ProcessTree processes;
+        DeniedList denied;
         SocketEvidence sockets;
         EgressEvidence egress;
         FdList fds;

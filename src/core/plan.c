@@ -79,12 +79,12 @@ static int check_argv0(Plan *plan)
 
 static int check_exec_rules(Plan *plan)
 {
-        if (exec_rules_are_empty(&plan->policy->exec))
+        if (exec_rules_are_empty(&plan->policy->exec) || plan->posture != POSTURE_BOUNDED)
                 return 0;
         return reason_add(&plan->refusals, "not_supported",
-                        "policy.%s: the policy %s decides which programs may be started, and this version cannot "
-                        "refuse them",
-                        plan->policy->exec.allow ? "allow_exec" : "deny_exec", plan->policy->name);
+                        "policy.%s cannot be kept in the posture bounded, where a job works in the caller's own "
+                        "files: use isolated",
+                        plan->policy->exec.allow ? "allow_exec" : "deny_exec");
 }
 
 static int plan_network(Plan *plan)

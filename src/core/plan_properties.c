@@ -168,6 +168,15 @@ static int plan_scope(Plan *plan)
         return plan->refusals.n > 0 ? 0 : property_add_copies(scope, sandbox);
 }
 
+/* A program in a memfd lies on no mount, so whoever refuses programs is not asked about it. */
+static int add_no_memfd(PropertyList *list, const Policy *policy)
+{
+        char *calls[] = { (char *) "memfd_create", NULL };
+
+        return exec_rules_are_empty(&policy->exec) ? 0
+                                                   : property_add_list(list, "SystemCallFilter", calls, false);
+}
+
 int plan_properties(Plan *plan, const PlanContext *context)
 {
         PropertyList *slice = &plan->slice_properties, *service = &plan->service_properties;
@@ -185,5 +194,7 @@ int plan_properties(Plan *plan, const PlanContext *context)
                 return -ENOMEM;
         if (plan->network == NETWORK_NONE && property_add_bool(service, "PrivateNetwork", true) < 0)
                 return -ENOMEM;
-        return property_add_copies(service, &plan->policy->properties);
+        if (property_add_copies(service, &plan->policy->properties) < 0)
+                return -ENOMEM;
+        return add_no_memfd(service, plan->policy);
 }

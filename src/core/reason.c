@@ -35,6 +35,9 @@ static const ReasonInfo reason_table[] = {
                     "limit: see limits.hits." },
         { "timed_out", "Read what it printed so far; if it waits for the network or for input, change "
                        "the job, not the timeout." },
+        { "denied_exec",
+                        "See processes.denied for what was tried and by whom; have the job do without it, or use a "
+                        "policy that allows it." },
         { "exec_failed", "Nothing was executed. Change argv or cwd as the hint says; do not install "
                          "anything on the host." },
         { "killed_by_limit", "See limits.hits for the counter; raise this limit in the job if the "

@@ -117,6 +117,31 @@ static int add_leftover(cJSON *list, const ProcessRecord *process)
         return receipt_add_milliseconds(item, "start_ms", process->start_usec);
 }
 
+static int add_denied_program(cJSON *list, const DeniedProgram *program)
+{
+        cJSON *item = json_add_object(list, NULL);
+
+        if (!item || json_add_i64(item, "pid", program->pid) < 0 ||
+                        receipt_add_raw(item, "by", program->by) < 0 ||
+                        receipt_add_raw(item, "program", program->path) < 0 ||
+                        add_argv(item, program->argv, false) < 0 ||
+                        json_add_text(item, "rule", program->rule) < 0 ||
+                        json_add_u64(item, "count", program->count) < 0)
+                return -ENOMEM;
+        return receipt_add_milliseconds(item, "start_ms", program->usec);
+}
+
+/* rule: null where allow_exec does not name it. */
+static int add_denied(cJSON *processes, const DeniedList *denied)
+{
+        cJSON *list = json_add_array(processes, "denied");
+
+        for (size_t i = 0; list && i < denied->n; i++)
+                if (add_denied_program(list, &denied->items[i]) < 0)
+                        return -ENOMEM;
+        return list ? json_add_u64(processes, "denied_total", denied->total) : -ENOMEM;
+}
+
 int receipt_add_processes(cJSON *receipt, const ReceiptSource *s)
 {
         const ProcessList *leftovers = &s->outcome->leftovers;
@@ -124,6 +149,8 @@ int receipt_add_processes(cJSON *receipt, const ReceiptSource *s)
 
         if (!processes || add_tree(processes, &s->outcome->processes) < 0 ||
                         add_observed(processes, &s->outcome->processes) < 0)
+                return -ENOMEM;
+        if (add_denied(processes, &s->outcome->denied) < 0)
                 return -ENOMEM;
         list = json_add_array(processes, "leftover");
         for (size_t i = 0; list && i < leftovers->n; i++)

@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 
 #include "core/process_tree.h"
+#include "run/may_run.h"
 #include "sys/host.h"
 #include "sys/proc.h"
 #include "sys/programs.h"
@@ -54,12 +55,6 @@ void processes_sync(Run *run)
                 broken(run, "the trace of processes could not be read", r);
 }
 
-/* The only place where it is decided whether a program may run. */
-static bool may_run(_unused_ Run *run, _unused_ const ProgramStart *start, _unused_ int fd)
-{
-        return true;
-}
-
 static bool on_start(void *userdata, const ProgramStart *start, int fd)
 {
         Run *run = userdata;
@@ -85,6 +80,9 @@ void processes_serve(Run *run)
         if (r == 0)
                 return;
         broken(run, "the starts of programs could not be read", r);
+        /* From here on everything is let through: nothing must be left that could start it. */
+        if (may_run_is_asked(run))
+                (void) run_kill(run);
         /* Nobody must wait for an answer that does not come. */
         watch->programs_source = sd_event_source_disable_unref(watch->programs_source);
         watch->programs = programs_free(watch->programs);
@@ -135,11 +133,15 @@ static int open_trace(Run *run, ProcessWatch *watch)
         return watch_source(run, trace_fd(watch->trace), on_trace, &watch->trace_source);
 }
 
-static int open_programs(Run *run, ProcessWatch *watch)
+static int open_programs(Run *run, ProcessWatch *watch, Error *e)
 {
         Error reason = ERROR_INIT;
         int r = programs_open(run->proc_fd, &watch->programs, &reason);
 
+        if (r < 0 && may_run_is_asked(run))
+                return error_set(e, -EOPNOTSUPP,
+                                "the policy %s decides which programs may run, and this host cannot refuse them: %s",
+                                run->plan->policy->name, reason.text);
         if (r < 0)
                 return outcome_blind_spot(run->outcome,
                                 "processes.tree: programs and their arguments are looked up after their start, "
@@ -158,11 +160,11 @@ int processes_attach(Run *run, Error *e)
         run->processes = watch;
         r = open_trace(run, watch);
         if (r >= 0)
-                r = open_programs(run, watch);
+                r = open_programs(run, watch, e);
         if (r >= 0)
                 r = tree_builder_new(&tree_bounds_default, watch->trace != NULL, run->pid, &watch->tree);
         if (r < 0)
-                return error_errno(e, r, "the processes of the job cannot be watched");
+                return e->text[0] ? r : error_errno(e, r, "the processes of the job cannot be watched");
         tree_builder_set_finder(watch->tree, find_program, NULL);
         return 0;
 }

@@ -295,6 +295,65 @@ def test_throttling():
         contains(json.dumps(run["reasons"]), "slowed down")
 
 
+# --- programs ------------------------------------------------------------------------------
+
+
+SEQ = "/usr/bin/seq"
+# Each tries to run the denied seq in another way; what it prints if it could is "1".
+WAYS = [
+    "seq 1", "/usr/bin/seq 1", "env seq 1", "sh -c 'exec seq 1'", "ln -s /usr/bin/seq s; ./s 1",
+    "cp /usr/bin/seq copy; ./copy 1", "cp /usr/bin/seq /tmp/c; /tmp/c 1", "cp /usr/bin/seq /dev/shm/c; /dev/shm/c 1",
+    "printf '#!/usr/bin/seq\\n1\\n' > i; chmod +x i; ./i", "printf '#!/bin/sh\\nseq 1\\n' > t; chmod +x t; ./t",
+    "python3 -c 'import subprocess; subprocess.run([\"seq\", \"1\"])'",
+    "python3 -c 'import os; os.execv(\"/proc/self/fd/%d\" % os.open(\"/usr/bin/seq\", 0), [\"x\", \"1\"])'",
+    "python3 -c 'import os; os.posix_spawn(\"/usr/bin/seq\", [\"x\", \"1\"], {})'",
+    "cp /usr/bin/seq h; ln h hard; ./hard 1", "xargs -n 1 seq < /dev/null; echo 1 | xargs seq",
+    "python3 -c 'import os; f = os.memfd_create(\"m\"); os.write(f, open(\"/usr/bin/seq\", \"rb\").read()); "
+    "os.execve(f, [\"x\", \"1\"], {})'",
+]
+
+
+@test("smoke", timeout=40)
+def test_denied_programs():
+    """A denied program is refused before it runs, whoever starts it and under whatever name it goes, and the
+    receipt says who tried; the job goes on."""
+    lines = "\n".join(f"({way}) 2>/dev/null" for way in WAYS)
+    digest = lib.sha256(lib.read_bytes(SEQ))
+    with policy(deny_exec=["seq", f"sha256:{digest.upper()}"]):
+        run = fails(job(sh(f"{lines}\necho end"), cwd=workspace({})))
+        eq(run.out, "end\n", "stdout")
+        eq([reason["code"] for reason in run["reasons"]], ["denied_exec"], "reasons")
+        denied = run["processes"]["denied"]
+        check(len(denied) >= len(WAYS) - 2, f"{len(denied)} refusals are listed")
+        contains([item["rule"] for item in denied], "seq", "rules")
+        contains([item["rule"] for item in denied], f"sha256:{digest}", "rules")
+        contains({os.path.basename(item["by"] or "") for item in denied}, "env", "who tried")
+        run = fails(job(["seq", "1"]))
+        eq(run["exit_code"], 126, "exit_code")
+        eq(run["exec"]["error"], "EPERM", "exec.error")
+    with policy(deny_exec=["no-such-program"]):
+        eq(passes(job(["seq", "1"])).out, "1\n", "what is not denied")
+
+
+@test(timeout=40)
+def test_allowed_programs():
+    """Of a list of allowed programs only those run; a script needs its interpreter in it."""
+    top = workspace({"script*": "#!/usr/bin/env python3\nprint('script')\n"})
+    with policy(allow_exec=["/usr/bin/python3*", "env"]):
+        eq(passes(job(py("print(1)"), cwd=top)).out, "1\n", "stdout")
+        run = fails(job(py("import subprocess\ntry: subprocess.run(['ls'])\nexcept PermissionError: print('no')"),
+                        cwd=top))
+        eq(run.out, "no\n", "stdout")
+        eq([item["rule"] for item in run["processes"]["denied"]], [None], "the refusal")
+        fails(job(["./script"], cwd=top))
+    with policy(allow_exec=["/usr/bin/python3*", "env", "script"]):
+        eq(passes(job(["./script"], cwd=top)).out, "script\n", "stdout")
+    digest = lib.sha256(lib.read_bytes(SEQ))
+    with policy(allow_exec=[f"sha256:{digest}"]):
+        eq(passes(job(["seq", "1"])).out, "1\n", "by its digest")
+        fails(job(["ls"]))
+
+
 # --- the ones that are installed -----------------------------------------------------------
 
 

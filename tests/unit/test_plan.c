@@ -483,19 +483,26 @@ TEST(hidden_workspaces)
         CHECK_HAS(e.text, "which the policy hides");
 }
 
-TEST(programs_that_cannot_be_refused_yet)
+TEST(programs_that_nobody_could_refuse)
 {
         static const char *const members[] = { "\"deny_exec\": [\"curl\"]", "\"allow_exec\": []" };
 
         for (size_t i = 0; i < ELEMENTSOF(members); i++) {
                 _cleanup_free_ char *policy = text_printf(
-                                "{\"name\": \"p\", %s, \"default\": {\"limits\": {\"disk\": \"64M\", "
-                                "\"inodes\": 1000}}}",
+                                "{\"name\": \"p\", %s, \"posture\": [\"isolated\", \"bounded\"], \"network\": [\"none\", "
+                                "\"host\"], \"default\": {\"limits\": {\"disk\": \"64M\", \"inodes\": 1000}}}",
                                 members[i]);
-                _cleanup_case_ Case c = { 0 };
+                _cleanup_case_ Case isolated = { 0 }, bounded = { 0 };
 
-                CHECK_EQ(case_make(&c, "{\"argv\": [\"x\"]}", policy, &caller), 0);
-                CHECK_HAS(refusal(&c, "not_supported"), i == 0 ? "policy.deny_exec" : "policy.allow_exec");
+                CHECK_EQ(case_make(&isolated, "{\"argv\": [\"x\"]}", policy, &caller), 0);
+                CHECK(!refusal(&isolated, "not_supported"));
+                CHECK_EQ(case_make(&bounded,
+                                         "{\"argv\": [\"x\"], \"posture\": \"bounded\", \"limits\": {\"disk\": "
+                                         "null, \"inodes\": null}}",
+                                         policy, &caller),
+                                0);
+                CHECK_HAS(refusal(&bounded, "not_supported"),
+                                i == 0 ? "policy.deny_exec" : "policy.allow_exec");
         }
 }
 

@@ -273,8 +273,8 @@ const char *plan_excess(const Plan *plan, char *const *caller_env)
         for (size_t i = 0; deny && deny[i]; i++)
                 if (fnmatch(deny[i], base, FNM_CASEFOLD) == 0)
                         return "a denied program";
-        if (!exec_rules_are_empty(&plan->policy->exec))
-                return "programs that nobody can refuse yet";
+        if (!exec_rules_are_empty(&plan->policy->exec) && plan->posture == POSTURE_BOUNDED)
+                return "programs that nobody can refuse";
         if (!(plan->policy->networks & (1u << plan->network)))
                 return "network";
         if (!(plan->policy->postures & (1u << plan->posture)))

@@ -9,7 +9,7 @@ CLANG_FORMAT_VERSION=14
 group_lint() {
         local name
         CC=clang setup clang >/dev/null
-        for name in format tidy cppcheck shellcheck python layers json options exit_statuses job_keys man names \
+        for name in format tidy cppcheck shellcheck python layers json options exit_statuses job_keys policy_keys man names \
                 unfinished; do
                 check "$name" "check_$name"
         done
@@ -173,6 +173,17 @@ check_job_keys() {
         page=$(words '^\.B [a-z_0-9]+' "$ROOT/man/qscope.job.5" | sed 's/^.B //')
         only_in_first "$keys" "$page" "a key of job files, not in man/qscope.job.5" &&
                 only_in_first "$page" "$keys" "in man/qscope.job.5, not a key of job files"
+}
+
+# The same for policies, also the keys within "env".
+check_policy_keys() {
+        local keys page
+        keys=$(sed -n '/ReadRow policy_rows/,/^};/p' "$ROOT/src/core/policy.c" |
+                grep -oE '\{ "[a-z_0-9]+"' | grep -oE '[a-z_0-9]+' | sort -u)
+        page=$(awk '/^\.SH "WHAT A JOB MAY ASK"/ { on = 1 } /^\.SH "WHAT NAMES/ { on = 0 } on && was == ".TP" && /^\.B [a-z_0-9]+$/ { print $2 }
+                { was = $0 }' "$ROOT/man/qscope.policy.5")
+        only_in_first "$keys" "$page" "a key of policies, not in man/qscope.policy.5" &&
+                only_in_first "$page" "$keys" "in man/qscope.policy.5, not a key of policies"
 }
 
 check_man() {
