@@ -141,7 +141,7 @@ static uint64_t origin_inode(
         struct stat upper;
         int copied;
 
-        if (walk->scratch || !walk->inodes_known || !S_ISREG(merged->st_mode))
+        if (!walk->inodes_known || !S_ISREG(merged->st_mode) || !walk_lists(walk, CHANGE_ADDED, FILE_REGULAR))
                 return 0;
         copied = look(v->upper, name, &upper);
         if (copied <= 0) /* it came with its directory */
