@@ -4,9 +4,9 @@
 
 #include "run/state.h"
 
-int observers_prepare(_unused_ Run *run, _unused_ Error *e)
+int observers_prepare(Run *run, Error *e)
 {
-        return 0;
+        return network_prepare(run, e);
 }
 
 int observers_attach(_unused_ Run *run, _unused_ Error *e)
@@ -18,4 +18,7 @@ void observers_look(_unused_ Run *run) {}
 
 void observers_finish(_unused_ Run *run) {}
 
-void observers_clear(_unused_ Run *run) {}
+void observers_clear(Run *run)
+{
+        network_clear(run);
+}
