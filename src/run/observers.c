@@ -9,14 +9,17 @@ int observers_prepare(Run *run, Error *e)
         return network_prepare(run, e);
 }
 
-int observers_attach(_unused_ Run *run, _unused_ Error *e)
+int observers_attach(Run *run, Error *e)
 {
-        return 0;
+        return network_attach(run, e);
 }
 
 void observers_look(_unused_ Run *run) {}
 
-void observers_finish(_unused_ Run *run) {}
+void observers_finish(Run *run)
+{
+        network_finish(run);
+}
 
 void observers_clear(Run *run)
 {

@@ -46,6 +46,7 @@ typedef struct Run {
 
         int gate_fd, stage_fd, life_fd;
         int netns_fd; /* the job's network namespace; -EBADF: the host's */
+        struct NetworkWatch *network;
         int pidfd, proc_fd, slice_fd, service_fd, events_fd, tasks_fd;
         int stdin_fd, output_fds[2]; /* the job's ends, closed here once they are handed over */
         Capture *captures[2];
@@ -106,6 +107,8 @@ void observers_clear(Run *run);
 
 /* --- watch_network.c: called by the observers --- */
 int network_prepare(Run *run, Error *e);
+int network_attach(Run *run, Error *e);
+void network_finish(Run *run);
 void network_clear(Run *run);
 
 /* What was to be seen and was missed. */
