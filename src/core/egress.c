@@ -274,10 +274,16 @@ static const struct Sender *sender_at(const SenderQueue *queue, size_t i)
         return &queue->items[(queue->first + i) % SENDERS_MAX];
 }
 
+/* Two that were sent on two CPUs so close may have changed places. */
+static bool may_be_swapped(const struct Sender *a, const struct Sender *b)
+{
+        return a->size == b->size && a->pid != b->pid && b->usec - a->usec < RACE_USEC;
+}
+
 pid_t senders_take(SenderQueue *queue, int size)
 {
         const struct Sender *found;
-        bool alone = true;
+        bool alone;
         size_t i = 0;
 
         while (i < queue->n && sender_at(queue, i)->size != size)
@@ -285,12 +291,13 @@ pid_t senders_take(SenderQueue *queue, int size)
         if (i == queue->n)
                 return 0;
         found = sender_at(queue, i);
+        alone = !may_be_swapped(&queue->last, found);
         for (size_t j = i + 1; j < queue->n && sender_at(queue, j)->usec - found->usec < RACE_USEC; j++)
-                if (sender_at(queue, j)->size == size && sender_at(queue, j)->pid != found->pid)
-                        alone = false;
+                alone = alone && !may_be_swapped(found, sender_at(queue, j));
+        queue->last = *found;
         queue->first = (queue->first + i + 1) % SENDERS_MAX;
         queue->n -= i + 1;
-        return alone ? found->pid : 0;
+        return alone ? queue->last.pid : 0;
 }
 
 void senders_expire(SenderQueue *queue, uint64_t usec)

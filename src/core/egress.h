@@ -46,7 +46,7 @@ typedef struct SenderQueue {
                 pid_t pid;
                 int size;
                 uint64_t usec;
-        } items[SENDERS_MAX];
+        } items[SENDERS_MAX], last; /* last: the one that was taken last */
         size_t first, n;
 } SenderQueue;
 

@@ -142,8 +142,9 @@ int egress_judge(const Plan *plan, const Outcome *o, ReasonList *reasons)
                 used += (size_t) snprintf(text + used, sizeof(text) - used, "%s%s", n == 1 ? "" : ", ", one);
         }
         if (n > 0)
-                r = reason_add(reasons, "egress", "%" PRIu64 " attempt%s to leave: %s%s", refused,
-                                refused == 1 ? "" : "s", text, n > NAMED ? ", ..." : "");
+                r = reason_add(reasons, "egress", "%s%" PRIu64 " attempt%s to leave: %s%s",
+                                egress->total > listed ? "at least " : "", refused, refused == 1 ? "" : "s",
+                                text, n > NAMED ? ", ..." : "");
         else if (egress->total > listed)
                 r = reason_add(reasons, "evidence_lost",
                                 "more destinations than the %zu listed: the others could not be compared with "
