@@ -24,7 +24,11 @@ static char *put_byte(char *out, uint8_t byte)
                 *out++ = (char) tolower(byte);
                 return out;
         }
-        return out + sprintf(out, "\\%03u", byte);
+        *out++ = '\\';
+        *out++ = (char) ('0' + byte / 100);
+        *out++ = (char) ('0' + byte / 10 % 10);
+        *out++ = (char) ('0' + byte % 10);
+        return out;
 }
 
 /* Names are not compressed in a question: there is nothing before it to point at. */
