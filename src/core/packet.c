@@ -287,24 +287,28 @@ static size_t put_reset(const Packet *p, uint8_t *answer)
         return header_size(p) + TCP_HEADER;
 }
 
+/* Of all codes one that a socket which does not ask for errors is told of, too: "fatal" in the kernel's table
+ * (icmp_err_convert[] in net/ipv4/icmp.c). */
+static uint8_t unreachable_code(const Packet *p)
+{
+        if (p->remote.family != AF_INET)
+                return p->protocol == IPPROTO_UDP ? ICMP6_DST_UNREACH_NOPORT : ICMP6_DST_UNREACH_ADMIN;
+        if (p->protocol == IPPROTO_UDP)
+                return ICMP_PORT_UNREACH;
+        return is_icmp(p) ? ICMP_PKT_FILTERED : ICMP_PROT_UNREACH;
+}
+
 static size_t put_unreachable(const Packet *p, uint8_t *answer)
 {
-        bool v4 = p->remote.family == AF_INET, port = p->protocol == IPPROTO_UDP, echo = is_icmp(p);
+        bool v4 = p->remote.family == AF_INET;
         size_t most = v4 ? ICMP_QUOTE_MAX : PACKET_ANSWER_MAX - IPV6_HEADER - ICMP_HEADER;
         size_t quoted = MIN(p->size, most), size = ICMP_HEADER + quoted;
         unsigned char protocol = v4 ? IPPROTO_ICMP : IPPROTO_ICMPV6;
         uint8_t *out = put_header(p, protocol, size, answer);
 
         memset(out, 0, ICMP_HEADER);
-        if (v4) {
-                out[0] = ICMP_DEST_UNREACH;
-                out[1] = port ? ICMP_PORT_UNREACH : echo ? ICMP_HOST_UNREACH : ICMP_PROT_UNREACH;
-        } else {
-                out[0] = ICMP6_DST_UNREACH;
-                out[1] = port   ? ICMP6_DST_UNREACH_NOPORT
-                         : echo ? ICMP6_DST_UNREACH_ADDR
-                                : ICMP6_DST_UNREACH_ADMIN;
-        }
+        out[0] = v4 ? ICMP_DEST_UNREACH : ICMP6_DST_UNREACH;
+        out[1] = unreachable_code(p);
         memcpy(out + ICMP_HEADER, p->data, quoted);
         put16(out + 2, v4 ? fold(sum(out, size, 0)) : checksum(p, protocol, out, size));
         return header_size(p) + size;
