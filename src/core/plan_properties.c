@@ -173,8 +173,9 @@ static int add_no_memfd(PropertyList *list, const Policy *policy)
 {
         char *calls[] = { (char *) "memfd_create", NULL };
 
-        return exec_rules_are_empty(&policy->exec) ? 0
-                                                   : property_add_list(list, "SystemCallFilter", calls, false);
+        return exec_rules_are_empty(&policy->exec)
+                               ? 0
+                               : property_add_list(list, "SystemCallFilter", calls, false);
 }
 
 int plan_properties(Plan *plan, const PlanContext *context)

@@ -9,15 +9,6 @@
 #include "core/policy_merge.h"
 #include "core/reader.h"
 
-/* --- keys that are refused rather than ignored: what a policy demands must hold --- */
-
-static int refuse_unsupported(
-                const Reader *r, const JsonPath *at, _unused_ const cJSON *value, _unused_ void *target)
-{
-        return read_fail(r, at,
-                        "is not supported by this version of qscope: remove it, or use a version that does");
-}
-
 /* --- single keys --- */
 
 static int read_name(const Reader *r, const JsonPath *at, const cJSON *value, void *target)
@@ -152,6 +143,15 @@ static int read_job_key(const Reader *r, const JsonPath *at, const cJSON *value,
         return k < 0 ? k : json_add(policy->job_defaults, at->key, cJSON_Duplicate(value, true));
 }
 
+static int read_scratch_writes(const Reader *r, const JsonPath *at, const cJSON *value, void *target)
+{
+        int k = read_choice(r, at, value, scratch_writes_names, _SCRATCH_WRITES_MAX);
+
+        if (k >= 0)
+                *(ScratchWrites *) target = (ScratchWrites) k;
+        return k < 0 ? k : 0;
+}
+
 static int read_default(const Reader *r, const JsonPath *at, const cJSON *value, void *target)
 {
         static const ReadRow rows[] = {
@@ -283,7 +283,7 @@ static const ReadRow policy_rows[] = {
         { "root", read_root, offsetof(Policy, root) },
         { "read_only_paths", read_places, offsetof(Policy, read_only_paths) },
         { "hidden_paths", read_places, offsetof(Policy, hidden_paths) },
-        { "scratch_writes", refuse_unsupported, 0 },
+        { "scratch_writes", read_scratch_writes, offsetof(Policy, scratch_writes) },
         { "require", read_require, offsetof(Policy, require) },
         { "throttling", read_throttling, offsetof(Policy, throttling_fails) },
         { "properties", read_properties, offsetof(Policy, properties) },

@@ -4,6 +4,7 @@
 /* The policy file, qscope.policy/v1 (JSON with // comments): defaults, ceilings and the sandbox's properties.
  * Pure: the caller finds and reads the files. */
 
+#include "core/changes.h"
 #include "core/exec_rules.h"
 #include "core/job.h"
 #include "core/property.h"
@@ -36,7 +37,8 @@ typedef struct Policy {
         char **hidden_paths, **read_only_paths;
         char **require; /* isolation facts that must be observed and hold */
         bool throttling_fails;
-        PropertyList properties; /* "properties": the sandbox */
+        ScratchWrites scratch_writes; /* default: report */
+        PropertyList properties;      /* "properties": the sandbox */
 
         cJSON *document; /* all texts merged, without "extends" */
         cJSON *sources;  /* its shape, with the name of the file that each value came from */

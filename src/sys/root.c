@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "core/egress.h"
 #include "sys/file.h"
 
 #define ETC_FILE_MAX MIB(4)
@@ -101,6 +102,19 @@ static int write_text(int dir, const char *name, char *text)
         return r;
 }
 
+/* The sink answers there. "search .": no name is asked for with the host's domain behind it. */
+static int make_resolv(int etc, bool host_network)
+{
+        char *data = NULL;
+        size_t size;
+
+        if (host_network && file_read("/etc/resolv.conf", ETC_FILE_MAX, &data, &size, NULL) == 0)
+                return write_text(etc, "resolv.conf", data);
+        return write_text(etc, "resolv.conf",
+                        text_printf("nameserver %s\nsearch .\noptions timeout:1 attempts:1\n",
+                                        EGRESS_RESOLVER4));
+}
+
 static int copy_etc(int etc)
 {
         _cleanup_close_ int host = open("/etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -111,7 +125,7 @@ static int copy_etc(int etc)
         return r;
 }
 
-static int make_etc(int etc, const char *hostname)
+static int make_etc(int etc, const char *hostname, bool host_network)
 {
         const char *name = hostname ? hostname : "localhost";
         int r = write_text(etc, "hostname", text_printf("%s\n", name));
@@ -125,11 +139,8 @@ static int make_etc(int etc, const char *hostname)
                 r = write_text(etc, "nsswitch.conf",
                                 strdup("passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
                                        "networks: files\nprotocols: files\nservices: files\nrpc: files\n"));
-        /* Nobody listens there, so that a question for a name fails at once instead of waiting for an answer.
-         */
         if (r == 0)
-                r = write_text(etc, "resolv.conf",
-                                strdup("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"));
+                r = make_resolv(etc, host_network);
         /* Files in a workspace may belong to several people; git would refuse to look at them. */
         if (r == 0)
                 r = write_text(etc, "gitconfig", strdup("[safe]\n\tdirectory = *\n"));
@@ -173,7 +184,8 @@ static int copy_system_links(int root_fd, int system_fd)
         return r;
 }
 
-static int make_root(int root_fd, int system_fd, const char *hostname, char *const *directories, Error *e)
+static int make_root(int root_fd, int system_fd, const char *hostname, bool host_network,
+                char *const *directories, Error *e)
 {
         _cleanup_close_ int etc = -EBADF;
         int r = 0;
@@ -191,20 +203,21 @@ static int make_root(int root_fd, int system_fd, const char *hostname, char *con
         if (r == 0 && system_fd < 0)
                 r = copy_etc(etc);
         if (r == 0)
-                r = make_etc(etc, hostname);
+                r = make_etc(etc, hostname, host_network);
         if (r < 0 && e && e->text[0] == '\0')
                 error_errno(e, r, "the job's root directory cannot be made");
         return r;
 }
 
-int root_make(int root_fd, const char *hostname, char *const *directories, Error *e)
+int root_make(int root_fd, const char *hostname, bool host_network, char *const *directories, Error *e)
 {
-        return make_root(root_fd, -EBADF, hostname, directories, e);
+        return make_root(root_fd, -EBADF, hostname, host_network, directories, e);
 }
 
-int root_make_system(int root_fd, int system_fd, const char *hostname, char *const *directories, Error *e)
+int root_make_system(int root_fd, int system_fd, const char *hostname, bool host_network,
+                char *const *directories, Error *e)
 {
-        return make_root(root_fd, system_fd, hostname, directories, e);
+        return make_root(root_fd, system_fd, hostname, host_network, directories, e);
 }
 
 int root_add_user(int root_fd, uid_t uid, gid_t gid, const char *home, Error *e)
