@@ -43,6 +43,8 @@ static const ReasonInfo reason_table[] = {
                        "job if the need is real." },
         { "leftover_process", "Have the command wait for its children, or set expect.allow_leftovers "
                               "if they are harmless." },
+        { "listening", "Have the command stop its servers before it ends; ports that it may listen on go into "
+                       "expect.allow_listen." },
         { "unexpected_change", "Look at fs.unexpected; add the paths to allow_changes only if the job "
                                "should write them." },
         { "expect_stdout", "Compare stdout in the receipt with what expect.stdout asks." },

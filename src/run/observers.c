@@ -4,18 +4,37 @@
 
 #include "run/state.h"
 
+#include "run/watch_open.h"
+#include "run/watch_sockets.h"
+
 int observers_prepare(_unused_ Run *run, _unused_ Error *e)
 {
         return 0;
 }
 
-int observers_attach(_unused_ Run *run, _unused_ Error *e)
+int observers_attach(Run *run, Error *e)
 {
-        return 0;
+        int r = watch_sockets_attach(run, e);
+
+        return r < 0 ? r : watch_open_attach(run, e);
 }
 
-void observers_look(_unused_ Run *run) {}
+void observers_look(Run *run)
+{
+        _cleanup_(socket_holders_clear) SocketHolders holders = { 0 };
 
-void observers_finish(_unused_ Run *run) {}
+        watch_open_look(run, &holders);
+        watch_sockets_look(run, &holders);
+}
 
-void observers_clear(_unused_ Run *run) {}
+void observers_finish(Run *run)
+{
+        watch_sockets_finish(run);
+        watch_open_finish(run);
+}
+
+void observers_clear(Run *run)
+{
+        watch_sockets_clear(run);
+        watch_open_clear(run);
+}

@@ -13,6 +13,7 @@
 #include "sys/capture.h"
 #include "sys/errors.h"
 #include "sys/manager.h"
+#include "sys/sockets.h"
 
 typedef enum RunState {
         RUN_STARTING, /* the manager has been asked; the stage is not at the gate yet */
@@ -49,10 +50,13 @@ typedef struct Run {
         int stdin_fd, output_fds[2]; /* the job's ends, closed here once they are handed over */
         Capture *captures[2];
         ErrorCounter *errors;
-        Usage base; /* what the slice had used when the gate was opened */
+        Sockets *sockets;     /* NULL: they are not observed */
+        int ipcns_fd;         /* the job's own IPC namespace; < 0: it has none */
+        uint64_t keys_before; /* of the job's uid, at the gate */
+        Usage base;           /* what the slice had used when the gate was opened */
 
         sd_event_source *gate_source, *life_source, *exit_source, *events_source, *tasks_source,
-                        *output_sources[2];
+                        *sockets_source, *output_sources[2];
         sd_event_source *timers[_RUN_TIMER_MAX], *signals[3];
 
         pid_t pid;
