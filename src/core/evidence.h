@@ -13,11 +13,13 @@
 /* --- events of the kernel's trace, in the order of their time --- */
 
 typedef enum TraceKind {
-        TRACE_FORK,   /* pid: the new process; ppid: who made it. Threads are left out. */
+        TRACE_FORK,   /* pid: the new process; ppid: who made it */
+        TRACE_THREAD, /* pid: it has one more thread */
         TRACE_EXEC,   /* pid: it runs another program now; name: its comm */
         TRACE_STATUS, /* pid: it called exit_group(value) */
-        TRACE_SIGNAL, /* pid: signal `value` was delivered to it and it had no handler */
-        TRACE_EXIT,   /* pid: its last thread is gone */
+        TRACE_LEFT, /* pid: its first thread called exit(value): its status, unless all are ended together */
+        TRACE_SIGNAL, /* pid: signal `value` ends it; 0: a signal does, and it is not known which */
+        TRACE_EXIT,   /* pid: one of its threads is gone; with the last one, the process */
         TRACE_LISTEN, /* pid: a TCP socket of it listens at `local` */
         TRACE_SEND,   /* pid: it handed a packet of `value` bytes to the sink's device */
         _TRACE_KIND_MAX,

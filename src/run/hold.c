@@ -123,8 +123,7 @@ static int check_facts(Run *run, Error *e)
 
 static int observe(Run *run, Error *e)
 {
-        int r = proc_isolation_facts(
-                        run->proc_fd, run->plan->network == NETWORK_NONE, run->uid, run->outcome);
+        int r = proc_isolation_facts(run->proc_fd, run->netns_fd, run->uid, run->outcome);
 
         if (r == 0)
                 r = add_limit_facts(run);

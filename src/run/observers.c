@@ -7,9 +7,9 @@
 #include "run/watch_open.h"
 #include "run/watch_sockets.h"
 
-int observers_prepare(_unused_ Run *run, _unused_ Error *e)
+int observers_prepare(Run *run, Error *e)
 {
-        return 0;
+        return network_prepare(run, e);
 }
 
 int observers_attach(Run *run, Error *e)
@@ -37,4 +37,5 @@ void observers_clear(Run *run)
 {
         watch_sockets_clear(run);
         watch_open_clear(run);
+        network_clear(run);
 }

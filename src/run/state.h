@@ -46,6 +46,7 @@ typedef struct Run {
         Manager *manager;
 
         int gate_fd, stage_fd, life_fd;
+        int netns_fd; /* the job's network namespace; -EBADF: the host's */
         int pidfd, proc_fd, slice_fd, service_fd, events_fd, tasks_fd;
         int stdin_fd, output_fds[2]; /* the job's ends, closed here once they are handed over */
         Capture *captures[2];
@@ -106,6 +107,10 @@ void observers_look(Run *run);
 /* The last process is gone. */
 void observers_finish(Run *run);
 void observers_clear(Run *run);
+
+/* --- watch_network.c: called by the observers --- */
+int network_prepare(Run *run, Error *e);
+void network_clear(Run *run);
 
 /* What was to be seen and was missed. */
 void run_lose_evidence(Run *run, const char *format, ...) _printf_(2, 3);

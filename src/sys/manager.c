@@ -220,7 +220,8 @@ static int append_properties(sd_bus_message *call, const PropertyList *list, con
         for (size_t i = 0; r >= 0 && i < list->n; i++)
                 r = manager_append_property(call, &list->items[i]);
         if (r >= 0 && service)
-                r = manager_append_service(call, service->program, service->stdin_fd);
+                r = manager_append_service(
+                                call, service->program, service->network_namespace, service->stdin_fd);
         return r < 0 ? r : sd_bus_message_close_container(call);
 }
 

@@ -30,8 +30,9 @@ unsigned manager_version_number(const Manager *m);
 typedef struct UnitRequest {
         const char *service, *slice;
         const PropertyList *service_properties, *slice_properties;
-        const char *program; /* ExecStart=, a path inside the unit's root */
-        int stdin_fd;        /* StandardInputFileDescriptor=; stays the caller's */
+        const char *program;           /* ExecStart=, a path inside the unit's root */
+        const char *network_namespace; /* NetworkNamespacePath=; NULL: none */
+        int stdin_fd;                  /* StandardInputFileDescriptor=; stays the caller's */
 } UnitRequest;
 
 /* r: 0 or a negative errno with a sentence in e (never NULL). Called once. */
