@@ -47,7 +47,7 @@ static const NumberName states[] = {
         { TCP_FIN_WAIT1, "fin_wait1" },
         { TCP_FIN_WAIT2, "fin_wait2" },
         { TCP_TIME_WAIT, "time_wait" },
-        { TCP_CLOSE, "unconnected" },
+        { TCP_CLOSE, "closed" },
         { TCP_CLOSE_WAIT, "close_wait" },
         { TCP_LAST_ACK, "last_ack" },
         { TCP_LISTEN, "listen" },
@@ -79,6 +79,8 @@ const char *socket_protocol_name(int protocol)
 
 const char *socket_state_name(const SocketRecord *record)
 {
+        if (record->state == TCP_CLOSE && record->protocol != IPPROTO_TCP)
+                return "unconnected";
         return find_name(states, ELEMENTSOF(states), record->state);
 }
 
@@ -122,19 +124,12 @@ char *socket_format(const SocketRecord *record, char buffer[static SOCKET_TEXT_M
         return buffer;
 }
 
-static bool is_unset(const Endpoint *endpoint)
-{
-        static const uint8_t zeros[sizeof(endpoint->address)];
-
-        return endpoint->port == 0 && memcmp(endpoint->address, zeros, sizeof(zeros)) == 0;
-}
-
 bool socket_is_listening(const SocketRecord *record)
 {
         if (record->state == TCP_LISTEN)
                 return true;
         return is_inet(record) && (record->protocol == IPPROTO_UDP || record->protocol == IPPROTO_UDPLITE) &&
-               record->local.port != 0 && is_unset(&record->remote);
+               record->local.port != 0 && record->remote.family == 0;
 }
 
 static int append(SocketList *list, SocketRecord *record)

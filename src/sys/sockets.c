@@ -48,12 +48,15 @@ static int join_groups(int fd)
                 SKNLGRP_INET6_TCP_DESTROY,
                 SKNLGRP_INET6_UDP_DESTROY,
         };
+        /* Without a port of its own it counts as the kernel's, and gets nothing. */
+        struct sockaddr_nl any = { .nl_family = AF_NETLINK };
         int size = CLOSED_BUFFER, one = 1;
 
         /* What is lost is counted by the socket itself (SO_MEMINFO), exactly; ENOBUFS would only say that
          * something was. */
         if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0 ||
-                        setsockopt(fd, SOL_NETLINK, NETLINK_NO_ENOBUFS, &one, sizeof(one)) < 0)
+                        setsockopt(fd, SOL_NETLINK, NETLINK_NO_ENOBUFS, &one, sizeof(one)) < 0 ||
+                        bind(fd, (struct sockaddr *) &any, sizeof(any)) < 0)
                 return -errno;
         for (size_t i = 0; i < ELEMENTSOF(groups); i++)
                 if (setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &groups[i], sizeof(groups[i])) < 0)
@@ -124,6 +127,13 @@ int sockets_closed_fd(const Sockets *sockets)
         return sockets->closed_fd;
 }
 
+/* A socket that is not bound, or without a peer, has no address there; not the address 0. */
+static void drop_unset(Endpoint *endpoint)
+{
+        if (endpoint->port == 0 && memcmp(endpoint->address, (uint8_t[16]){ 0 }, 16) == 0)
+                endpoint->family = 0;
+}
+
 void sockets_read_inet(const struct inet_diag_msg *message, SocketRecord *ret)
 {
         const struct inet_diag_sockid *id = &message->id;
@@ -138,9 +148,8 @@ void sockets_read_inet(const struct inet_diag_msg *message, SocketRecord *ret)
         };
         memcpy(ret->local.address, id->idiag_src, size);
         memcpy(ret->remote.address, id->idiag_dst, size);
-        /* A socket without a peer has none, not one with the address 0. */
-        if (ret->remote.port == 0 && memcmp(ret->remote.address, (uint8_t[16]){ 0 }, 16) == 0)
-                ret->remote.family = 0;
+        drop_unset(&ret->local);
+        drop_unset(&ret->remote);
 }
 
 int sockets_read_protocol(const struct nlattr *attr, void *protocol)
