@@ -2,8 +2,13 @@
 /* sockets: where the job listened, what it left open, what it closed. */
 #include "core/receipt_parts.h"
 
-#include "base/number.h"
+#include <sys/socket.h>
 #include "core/sockets.h"
+
+static bool is_inet(const SocketRecord *record)
+{
+        return record->family == AF_INET || record->family == AF_INET6;
+}
 
 static int add_endpoint(cJSON *object, const char *side, const Endpoint *endpoint)
 {
@@ -16,6 +21,18 @@ static int add_endpoint(cJSON *object, const char *side, const Endpoint *endpoin
         if (r < 0)
                 return r;
         return endpoint->port ? json_add_u64(object, key, endpoint->port) : json_add_null(object, key);
+}
+
+/* Those of packet and netlink sockets have numbers of their own (packet(7), netlink(7)). */
+static int add_protocol(cJSON *object, const SocketRecord *record)
+{
+        const char *name = is_inet(record) ? socket_protocol_name(record->protocol) : NULL;
+        char number[32];
+
+        (void) snprintf(number, sizeof(number), "%d", record->protocol);
+        if (!name && (is_inet(record) || record->family == AF_PACKET || record->family == AF_NETLINK))
+                name = number;
+        return json_add_text(object, "protocol", name);
 }
 
 /* A name may hold NUL bytes, so it is no C string. */
@@ -50,23 +67,21 @@ static int add_holder(cJSON *object, const SocketRecord *record)
         return receipt_add_raw(object, "program", record->program);
 }
 
-static int add_socket(cJSON *list, const SocketRecord *record)
+static int add_socket(cJSON *list, const SocketRecord *record, bool listening)
 {
         cJSON *object = json_add_object(list, NULL);
-        bool named = record->family != AF_INET && record->family != AF_INET6;
 
         if (!object || json_add_text(object, "family", socket_family_name(record->family)) < 0 ||
-                        json_add_text(object, "type", socket_type_name(record->type)) < 0)
+                        json_add_text(object, "type", socket_type_name(record->type)) < 0 ||
+                        add_protocol(object, record) < 0)
                 return -ENOMEM;
-        if (named) {
-                if (add_name(object, record) < 0)
-                        return -ENOMEM;
-        } else if (json_add_text(object, "protocol", socket_protocol_name(record->protocol)) < 0 ||
-                        add_endpoint(object, "local", &record->local) < 0 ||
-                        add_endpoint(object, "remote", &record->remote) < 0) {
+        if (!is_inet(record) && add_name(object, record) < 0)
                 return -ENOMEM;
-        }
-        if (json_add_text(object, "state", socket_state_name(record)) < 0)
+        if (is_inet(record) && (add_endpoint(object, "local", &record->local) < 0 ||
+                                               add_endpoint(object, "remote", &record->remote) < 0))
+                return -ENOMEM;
+        if (json_add_text(object, "state", socket_state_name(record)) < 0 ||
+                        (listening && json_add_bool(object, "left", record->left) < 0))
                 return -ENOMEM;
         return add_holder(object, record);
 }
@@ -93,7 +108,7 @@ int receipt_add_sockets(cJSON *receipt, const ReceiptSource *s)
                 if (!array)
                         return -ENOMEM;
                 for (size_t j = 0; j < lists[i].list->n; j++)
-                        if (add_socket(array, &lists[i].list->items[j]) < 0)
+                        if (add_socket(array, &lists[i].list->items[j], i == 0) < 0)
                                 return -ENOMEM;
         }
         totals = json_add_object(object, "totals");

@@ -215,7 +215,8 @@ static void stop_reading(Run *run)
         SocketEvidence *evidence = &run->outcome->sockets;
 
         run->sockets_source = sd_event_source_disable_unref(run->sockets_source);
-        sockets_settle(run->sockets, &evidence->closed, &evidence->lost);
+        if (sockets_settle(run->sockets, &evidence->closed, &evidence->lost) < 0)
+                run_lose_evidence(run, "sockets that closed could not be read");
 }
 
 void watch_sockets_look(Run *run, SocketHolders *holders)

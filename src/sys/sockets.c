@@ -17,7 +17,7 @@
 #define READ_MAX        256u /* messages read at once, so that other events have their turn */
 #define ANSWER_TIMEOUT  2    /* seconds; the kernel answers at once */
 #define FENCE_WAIT_MSEC 50
-#define FENCE_ROUNDS    64u
+#define FENCE_ROUNDS    4096u
 
 Sockets *sockets_free(Sockets *sockets)
 {
@@ -231,17 +231,25 @@ int sockets_read_closed(Sockets *sockets, SocketList *list, uint64_t *lost)
 
 /* A socket of our own is closed: when the kernel tells of that one, it has told of those before. (It tells
  * from a queue for each CPU, so this is no proof; nothing else is to be had.) */
-void sockets_settle(Sockets *sockets, SocketList *list, uint64_t *lost)
+int sockets_settle(Sockets *sockets, SocketList *list, uint64_t *lost)
 {
         ClosedReader reader = { .list = list, .fence_cookie = sockets->fence_cookie };
         struct pollfd p = { .fd = sockets->closed_fd, .events = POLLIN };
+        int r = 0;
 
         if (sockets->closed_fd < 0)
-                return;
+                return 0;
         sockets->fence_fd = safe_close(sockets->fence_fd);
-        for (unsigned i = 0; i < FENCE_ROUNDS && !reader.fence_seen; i++) {
-                if (poll(&p, 1, FENCE_WAIT_MSEC) <= 0 || read_closed(sockets, &reader, lost) < 0)
+        for (unsigned i = 0; r > 0 || !reader.fence_seen; i++) {
+                /* Nobody is left who could go on for ever; should it be so all the same, the rest is lost. */
+                if (i == FENCE_ROUNDS)
+                        (*lost)++;
+                if (i == FENCE_ROUNDS || poll(&p, 1, FENCE_WAIT_MSEC) <= 0)
+                        break;
+                r = read_closed(sockets, &reader, lost);
+                if (r < 0)
                         break;
         }
         sockets->closed_fd = safe_close(sockets->closed_fd);
+        return r < 0 ? r : 0;
 }

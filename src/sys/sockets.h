@@ -22,8 +22,8 @@ int sockets_closed_fd(const Sockets *sockets);
 int sockets_read_closed(Sockets *sockets, SocketList *list, uint64_t *lost);
 
 /* The kernel tells of a closed socket a moment after. Waits, for a bounded time, until all that closed before
- * this call can be read. */
-void sockets_settle(Sockets *sockets, SocketList *list, uint64_t *lost);
+ * this call has been read, and ends the telling. 0 or -ENOMEM. */
+int sockets_settle(Sockets *sockets, SocketList *list, uint64_t *lost);
 
 /* One row for each kind of socket that the kernel is asked for. */
 typedef struct SocketQuestion {

@@ -42,7 +42,7 @@ static const SocketQuestion questions[] = {
         { AF_INET, IPPROTO_RAW, STATES_ALL, "RAW", "raw" },
         { AF_INET6, IPPROTO_RAW, STATES_ALL, "RAWv6", "raw" },
         { AF_PACKET, 0, 0, "PACKET", "packet" },
-        { AF_NETLINK, NDIAG_PROTO_ALL, 0, "NETLINK", "netlink" },
+        { AF_NETLINK, 0, 0, "NETLINK", "netlink" },
         { AF_UNIX, 0, OTHERS, "UNIX", "unix" },
         { AF_VSOCK, 0, OTHERS, "AF_VSOCK", "vsock" },
 };
