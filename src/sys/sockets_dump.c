@@ -250,7 +250,7 @@ static bool read_netlink(const struct nlmsghdr *header, SocketRecord *ret)
                 .protocol = message->ndiag_protocol,
                 .inode = message->ndiag_ino,
         };
-        return message->ndiag_portid != 0 || message->ndiag_ino != 0; /* else the kernel's own end */
+        return message->ndiag_portid != 0; /* else it is the kernel's end */
 }
 
 /* Its addresses have 32 bits of port; the name says them as "CID:PORT". */

@@ -153,13 +153,13 @@ s = socket.socket(); s.bind(('127.0.0.1', 8088)); s.listen()
 
 
 def closes(how_many):
-    return code(f"for _ in range({how_many}): socket.socket(type=socket.SOCK_DGRAM).close()\n")
+    return f"for _ in range({how_many}): socket.socket(type=socket.SOCK_DGRAM).close()\n"
 
 
 @test(timeout=60)
 def test_flood():
     """Sockets opened and closed in a loop: counted one by one, listed within a bound."""
-    run = run_job(closes(20000))
+    run = run_job(code(closes(20000)))
     totals, lost = run["sockets"]["totals"], run["sockets"]["lost"]
     eq(totals["closed"] + lost, 20000, "closed and lost together")
     eq(len(run["sockets"]["closed"]), 1000, "those listed")
@@ -173,7 +173,7 @@ def test_flood():
 def test_flood_unread():
     """While qscope cannot read (it is stopped) the kernel drops what it has no room for. Lost
     evidence is never a pass, and the receipt says how much it was."""
-    started = start_job(job(closes(90000), timeout_sec=100))
+    started = start_job(job(code("time.sleep(3)\n" + closes(60000)), timeout_sec=100))
     for _ in range(2000):
         if any(uid in lib.host.JOB_UIDS and name.startswith("python3")
                for _, name, uid, _ in lib.host.processes()):
@@ -188,7 +188,7 @@ def test_flood_unread():
     started.kill(signal.SIGCONT)
     run = verdict(started.finish(), 4, "error")
     check(run["sockets"]["lost"] > 0, "nothing was lost: the test does not test")
-    between(run["sockets"]["lost"] + run["sockets"]["totals"]["closed"], 90000, 90000, "all of them")
+    between(run["sockets"]["lost"] + run["sockets"]["totals"]["closed"], 60000, 60000, "all of them")
     one_of("evidence_lost", [reason["code"] for reason in run["reasons"]], "the reason")
 
 
