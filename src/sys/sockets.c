@@ -12,12 +12,15 @@
 #include "sys/sockets_parts.h"
 
 /* An event takes about 1 KiB of the kernel's memory while it waits: room for some ten thousand. */
-#define CLOSED_BUFFER   ((int) MIB(16))
-#define MESSAGE_MAX     KIB(8)
-#define READ_MAX        256u /* messages read at once, so that other events have their turn */
-#define ANSWER_TIMEOUT  2    /* seconds; the kernel answers at once */
-#define FENCE_WAIT_MSEC 50
-#define FENCE_ROUNDS    4096u
+#define CLOSED_BUFFER    ((int) MIB(16))
+#define MESSAGE_MAX      KIB(8)
+#define READ_MAX         256u /* messages read at once, so that other events have their turn */
+#define ANSWER_TIMEOUT   2    /* seconds; the kernel answers at once */
+#define FENCE_WAIT_MSEC  2000
+#define FLOOD            1000u /* so many are no ordinary job's */
+#define QUIET_MSEC       5
+#define QUIET_FLOOD_MSEC 100
+#define SETTLE_ROUNDS    100000u
 
 Sockets *sockets_free(Sockets *sockets)
 {
@@ -229,8 +232,16 @@ int sockets_read_closed(Sockets *sockets, SocketList *list, uint64_t *lost)
         return sockets->closed_fd < 0 ? 0 : read_closed(sockets, &reader, lost);
 }
 
-/* A socket of our own is closed: when the kernel tells of that one, it has told of those before. (It tells
- * from a queue for each CPU, so this is no proof; nothing else is to be had.) */
+/* How long nothing must come until there is nothing more: the kernel tells from a queue of each CPU, and the
+ * longer they are, the further apart they may be. */
+static int quiet_msec(const SocketList *list)
+{
+        if (list->total == 0)
+                return 0;
+        return list->total < FLOOD ? QUIET_MSEC : QUIET_FLOOD_MSEC;
+}
+
+/* A socket of our own is closed: when the kernel tells of that one, its queues have had their turn. */
 int sockets_settle(Sockets *sockets, SocketList *list, uint64_t *lost)
 {
         ClosedReader reader = { .list = list, .fence_cookie = sockets->fence_cookie };
@@ -240,16 +251,14 @@ int sockets_settle(Sockets *sockets, SocketList *list, uint64_t *lost)
         if (sockets->closed_fd < 0)
                 return 0;
         sockets->fence_fd = safe_close(sockets->fence_fd);
-        for (unsigned i = 0; r > 0 || !reader.fence_seen; i++) {
-                /* Nobody is left who could go on for ever; should it be so all the same, the rest is lost. */
-                if (i == FENCE_ROUNDS)
-                        (*lost)++;
-                if (i == FENCE_ROUNDS || poll(&p, 1, FENCE_WAIT_MSEC) <= 0)
+        for (unsigned i = 0; r >= 0 && i < SETTLE_ROUNDS; i++) {
+                if (poll(&p, 1, reader.fence_seen ? quiet_msec(list) : FENCE_WAIT_MSEC) <= 0)
                         break;
                 r = read_closed(sockets, &reader, lost);
-                if (r < 0)
-                        break;
         }
+        /* Something is missing then, and it is not known how much. */
+        if (!reader.fence_seen || r == 1)
+                *lost += *lost == 0;
         sockets->closed_fd = safe_close(sockets->closed_fd);
         return r < 0 ? r : 0;
 }
