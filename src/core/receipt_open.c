@@ -17,18 +17,24 @@ static int add_fd(cJSON *list, const FdRecord *fd)
         return json_add_bool(object, "writable", fd->writable);
 }
 
+static int add_total(cJSON *receipt, const char *key, uint64_t total)
+{
+        cJSON *info = json_add_object(receipt, key);
+
+        return info ? json_add_u64(info, "total", total) : -ENOMEM;
+}
+
 static int add_fds(cJSON *receipt, const FdList *fds)
 {
-        cJSON *object, *list;
+        cJSON *list;
 
         if (!fds->observed)
-                return json_add_null(receipt, "fds");
-        object = json_add_object(receipt, "fds");
-        list = object ? json_add_array(object, "open") : NULL;
+                return json_add_null(receipt, "fds") < 0 ? -ENOMEM : json_add_null(receipt, "fds_info");
+        list = json_add_array(receipt, "fds");
         for (size_t i = 0; list && i < fds->n; i++)
                 if (add_fd(list, &fds->items[i]) < 0)
                         return -ENOMEM;
-        return list ? json_add_u64(object, "total", fds->total) : -ENOMEM;
+        return list ? add_total(receipt, "fds_info", fds->total) : -ENOMEM;
 }
 
 static int add_ipc_object(cJSON *list, const IpcRecord *ipc)
@@ -81,18 +87,17 @@ static int add_ipc(cJSON *receipt, const Outcome *o)
 {
         const IpcList *ipc = &o->ipc;
         uint64_t total = ipc->total;
-        cJSON *object, *list;
+        cJSON *list;
 
         if (!ipc->observed)
-                return json_add_null(receipt, "ipc");
-        object = json_add_object(receipt, "ipc");
-        list = object ? json_add_array(object, "objects") : NULL;
+                return json_add_null(receipt, "ipc") < 0 ? -ENOMEM : json_add_null(receipt, "ipc_info");
+        list = json_add_array(receipt, "ipc");
         for (size_t i = 0; list && i < ipc->n; i++)
                 if (add_ipc_object(list, &ipc->items[i]) < 0)
                         return -ENOMEM;
         if (!list || add_shared_files(list, &o->changes, ipc->n, &total) < 0)
                 return -ENOMEM;
-        return json_add_u64(object, "total", total);
+        return add_total(receipt, "ipc_info", total);
 }
 
 int receipt_add_open(cJSON *receipt, const ReceiptSource *s)

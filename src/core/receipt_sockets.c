@@ -12,7 +12,7 @@ static bool is_inet(const SocketRecord *record)
 
 static int add_endpoint(cJSON *object, const char *side, const Endpoint *endpoint)
 {
-        char key[32], text[INET6_ADDRSTRLEN];
+        char key[32], text[ENDPOINT_TEXT_MAX];
         int r;
 
         (void) snprintf(key, sizeof(key), "%s_address", side);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/sockets.h"
 
-#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
@@ -82,23 +82,6 @@ const char *socket_state_name(const SocketRecord *record)
         if (record->state == TCP_CLOSE && record->protocol != IPPROTO_TCP)
                 return "unconnected";
         return find_name(states, ELEMENTSOF(states), record->state);
-}
-
-const char *endpoint_address(const Endpoint *endpoint, char buffer[static INET6_ADDRSTRLEN])
-{
-        if (endpoint->family != AF_INET && endpoint->family != AF_INET6)
-                return NULL;
-        return inet_ntop(endpoint->family, endpoint->address, buffer, INET6_ADDRSTRLEN);
-}
-
-char *endpoint_format(const Endpoint *endpoint, char buffer[static ENDPOINT_MAX])
-{
-        char text[INET6_ADDRSTRLEN];
-        const char *address = endpoint_address(endpoint, text);
-
-        (void) snprintf(buffer, ENDPOINT_MAX, endpoint->family == AF_INET6 ? "[%s]:%u" : "%s:%u",
-                        address ? address : "?", (unsigned) endpoint->port);
-        return buffer;
 }
 
 static bool is_inet(const SocketRecord *record)

@@ -3,23 +3,15 @@
 
 /* Sockets and endpoints by name; the bounded lists of what was seen of them. */
 
-#include <netinet/in.h>
-
 #include "core/evidence.h"
 
 #define SOCKETS_MAX     1000u /* in each list; the rest is only counted */
-#define ENDPOINT_MAX    (INET6_ADDRSTRLEN + 8)
 #define SOCKET_TEXT_MAX 160
 
 const char *socket_family_name(int family);     /* "inet", "unix"…; NULL: unknown */
 const char *socket_type_name(int type);         /* "stream"…; NULL: unknown */
 const char *socket_protocol_name(int protocol); /* "tcp"…; NULL: none */
 const char *socket_state_name(const SocketRecord *record);
-
-/* "127.0.0.1", "::1"; NULL when there is none. */
-const char *endpoint_address(const Endpoint *endpoint, char buffer[static INET6_ADDRSTRLEN]);
-/* "127.0.0.1:80", "[::1]:80". Returns buffer. */
-char *endpoint_format(const Endpoint *endpoint, char buffer[static ENDPOINT_MAX]);
 
 /* "tcp 127.0.0.1:80", "unix @name" for sentences; printable. Returns buffer. */
 char *socket_format(const SocketRecord *record, char buffer[static SOCKET_TEXT_MAX]);

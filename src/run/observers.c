@@ -14,8 +14,10 @@ int observers_prepare(Run *run, Error *e)
 
 int observers_attach(Run *run, Error *e)
 {
-        int r = watch_sockets_attach(run, e);
+        int r = network_attach(run, e);
 
+        if (r == 0)
+                r = watch_sockets_attach(run, e);
         return r < 0 ? r : watch_open_attach(run, e);
 }
 
@@ -31,6 +33,7 @@ void observers_finish(Run *run)
 {
         watch_sockets_finish(run);
         watch_open_finish(run);
+        network_finish(run);
 }
 
 void observers_clear(Run *run)

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "sys/proc_fds.h"
+#include "run/watch_processes.h"
 
 static int on_closed(
                 _unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata)
@@ -80,22 +80,16 @@ void watch_sockets_listen(Run *run, const TraceEvent *event, const char *program
 typedef struct Look {
         Run *run;
         SocketHolders *holders;
-        pid_t pid; /* whose program is known */
-        char *program;
         char **told; /* blind spots */
 } Look;
 
-/* Consecutive sockets are mostly of one process. */
-static int name_holder(Look *look, SocketRecord *record, pid_t pid)
+static int name_holder(const Look *look, SocketRecord *record, pid_t pid)
 {
-        if (pid != look->pid) {
-                free(look->program);
-                look->program = proc_program(pid);
-                look->pid = pid;
-        }
+        const char *program = processes_program(look->run, pid);
+
         record->pid = pid;
-        record->program = look->program ? strdup(look->program) : NULL;
-        return look->program && !record->program ? -ENOMEM : 0;
+        record->program = program ? strdup(program) : NULL;
+        return program && !record->program ? -ENOMEM : 0;
 }
 
 static int copy_record(const SocketRecord *record, SocketRecord *ret)
@@ -228,7 +222,6 @@ void watch_sockets_look(Run *run, SocketHolders *holders)
                 return;
         stop_reading(run);
         r = dump_all(&look);
-        free(look.program);
         strv_free(look.told);
         if (r < 0)
                 run_lose_evidence(run, "open sockets could not be listed: %s", strerror(-r));

@@ -2,6 +2,7 @@
 #include "sys/proc.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -164,6 +165,28 @@ int proc_isolation_facts(int proc_fd, int netns_fd, uid_t uid, Outcome *o)
         if (r == 0)
                 r = add_status_facts(status, o);
         return r;
+}
+
+int proc_program(pid_t pid, int netns_fd, char **ret)
+{
+        _cleanup_close_ int fd = -EBADF;
+        struct stat theirs, wanted;
+        char target[PATH_MAX];
+        ssize_t n;
+        int r = proc_open_dir(pid, &fd);
+
+        if (r < 0)
+                return r;
+        if (fstatat(fd, "ns/net", &theirs, 0) < 0 || fstat(netns_fd, &wanted) < 0)
+                return -errno;
+        if (theirs.st_ino != wanted.st_ino || theirs.st_dev != wanted.st_dev)
+                return -ESRCH;
+        n = readlinkat(fd, "exe", target, sizeof(target) - 1);
+        if (n < 0)
+                return -errno;
+        target[n] = '\0';
+        *ret = strdup(target);
+        return *ret ? 0 : -ENOMEM;
 }
 
 /* Reads NUL-separated arguments, cut at CMDLINE_MAX. */

@@ -128,19 +128,3 @@ int proc_fds(pid_t pid, ProcFdBudget *budget, ProcFdHandler handler, void *userd
         (void) closedir(dir);
         return r < 0 ? r : 0;
 }
-
-char *proc_program(pid_t pid)
-{
-        _cleanup_close_ int fd = -EBADF;
-        char text[PATH_MAX];
-        ssize_t n;
-
-        if (proc_open_dir(pid, &fd) < 0)
-                return NULL;
-        n = readlinkat(fd, "exe", text, sizeof(text) - 1);
-        if (n > 0) {
-                text[n] = '\0';
-                return strdup(text);
-        }
-        return file_read_at(fd, "comm", text, sizeof(text)) < 0 ? NULL : strdup(text);
-}

@@ -25,6 +25,3 @@ typedef struct ProcFdBudget {
 /* Hands over each. 0, what the handler returned when negative, or what /proc said: -ENOENT, -ESRCH when the
  * process had ended before it was frozen. */
 int proc_fds(pid_t pid, ProcFdBudget *budget, ProcFdHandler handler, void *userdata);
-
-/* Its program: the path of what it executes, or its name. NULL: unknown. */
-char *proc_program(pid_t pid);

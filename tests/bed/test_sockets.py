@@ -55,7 +55,7 @@ def test_nothing():
     """The negative control: a job that opens nothing has empty lists, and they are lists."""
     run = passes(["true"])
     eq(run["sockets"]["totals"], {"listening": 0, "leftover": 0, "closed": 0}, "sockets.totals")
-    eq([run["sockets"]["lost"], run["fds"]["total"], run["ipc"]["total"]], [0, 0, 0], "lost, totals")
+    eq([run["sockets"]["lost"], run["fds_info"]["total"], run["ipc_info"]["total"]], [0, 0, 0], "lost, totals")
 
 
 @test("smoke", "vm")
@@ -147,8 +147,8 @@ s = socket.socket(); s.bind(('127.0.0.1', 8088)); s.listen()
 """, limits={"open_files": 16000}))
     sockets = run["sockets"]
     eq(sockets["totals"]["leftover"], 10001, "all of them")
-    eq([len(sockets["leftover"]), len(run["fds"]["open"])], [1000, 1000], "those listed")
-    check(run["fds"]["total"] > 10000, f"fds.total {run['fds']['total']}")
+    eq([len(sockets["leftover"]), len(run["fds"])], [1000, 1000], "those listed")
+    check(run["fds_info"]["total"] > 10000, f"fds.total {run['fds']['total']}")
     only(sockets["leftover"], local_port=8088)
     listening_reason(run, "8088")
 
@@ -199,7 +199,7 @@ m = os.memfd_create('secret')
 r, w = os.pipe()
 e = os.eventfd(0)
 """))
-    fds = run["fds"]["open"]
+    fds = run["fds"]
     gone = [fd for fd in fds if fd["target"].endswith("/gone (deleted)")]
     eq([(fd["kind"], fd["deleted"], fd["writable"]) for fd in gone], [("file", True, True)], "gone")
     kept = [fd for fd in fds if fd["target"].endswith("/kept (deleted)")]
@@ -209,7 +209,7 @@ e = os.eventfd(0)
         check(kind in kinds, f"no {kind} in {kinds}")
     check(kinds.count("pipe") >= 4, f"pipes in {kinds}")  # stdout and stderr, and both ends
     eq(only(fds, kind="memfd")["target"].startswith("/memfd:secret"), True, "the memfd's name")
-    eq(run["fds"]["total"], len(fds), "total")
+    eq(run["fds_info"]["total"], len(fds), "total")
 
 
 SHARE = """
@@ -232,7 +232,7 @@ call("shm_open", b"/area", os.O_CREAT | os.O_RDWR, 0o600)
 def test_shared():
     """System V and POSIX objects of a job are listed, though nobody is left who has them."""
     run = passes(code(SHARE))
-    found = {item["kind"]: item for item in run["ipc"]["objects"]}
+    found = {item["kind"]: item for item in run["ipc"]}
     eq(sorted(found), sorted(["sysv_shm", "sysv_sem", "sysv_msg", "posix_mq", "posix_sem", "posix_shm"]),
        "kinds")
     eq([found["sysv_shm"]["key"], found["sysv_shm"]["size"]], [0x1234, 8192], "shared memory")
@@ -240,7 +240,7 @@ def test_shared():
     eq(found["sysv_msg"]["key"], 0x55, "messages")
     eq([found[kind]["name"] for kind in ("posix_mq", "posix_sem", "posix_shm")],
        ["queue", "gate", "area"], "names")
-    eq(run["ipc"]["total"], 6, "total")
+    eq(run["ipc_info"]["total"], 6, "total")
 
 
 @test()
@@ -255,7 +255,7 @@ import ctypes
 assert ctypes.CDLL(None).mq_open(b"/queue", os.O_RDWR) < 0
 """))
     eq(run.out, "1 []\n", "what it sees")
-    eq(run["ipc"]["total"], 0, "ipc.total")
+    eq(run["ipc_info"]["total"], 0, "ipc.total")
 
 
 @test()
@@ -266,7 +266,7 @@ import fcntl
 f = open('flocked', 'w'); fcntl.flock(f, fcntl.LOCK_EX)
 open('plain', 'w')
 """))
-    lock = only(run["ipc"]["objects"], kind="lock")
+    lock = only(run["ipc"], kind="lock")
     check(lock["name"].endswith("/flocked"), f"name {lock['name']}")
     eq(lock["pid"], run["processes"]["leftover"][0]["pid"], "pid")
 

@@ -42,6 +42,10 @@ void sample_leftover(Sample *sample, pid_t pid, const char *comm);
 /* A TCP socket of pid that listened at 0.0.0.0:port; left: it still did at the end. */
 SocketRecord *sample_listening(Sample *sample, uint16_t port, pid_t pid, bool left);
 
+/* address: IPv4 or IPv6; name and program may be NULL, pid 0: unknown. */
+EgressRecord *sample_egress(Sample *sample, EgressProtocol protocol, const char *address, uint16_t port,
+                const char *name, pid_t pid, const char *program);
+
 /* Never NULL. */
 Judgement *sample_judge(const Sample *sample);
 
