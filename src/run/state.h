@@ -11,6 +11,7 @@
 #include "run/run.h"
 #include "run/rundir.h"
 #include "sys/capture.h"
+#include "sys/closing.h"
 #include "sys/errors.h"
 #include "sys/manager.h"
 
@@ -56,7 +57,8 @@ typedef struct Run {
         ErrorCounter *errors;
         struct ProcessWatch *processes; /* watch_processes.h */
         const char *trace_device;       /* whose packets are traced; NULL: none */
-        Usage base;                     /* what the slice had used when the gate was opened */
+        Closing closing;
+        Usage base; /* what the slice had used when the gate was opened */
 
         sd_event_source *gate_source, *life_source, *exit_source, *events_source, *tasks_source,
                         *output_sources[2];

@@ -213,6 +213,8 @@ void processes_clear(Run *run)
                 return;
         sd_event_source_disable_unref(watch->trace_source);
         sd_event_source_disable_unref(watch->programs_source);
+        trace_give(watch->trace, &run->closing);
+        programs_give(watch->programs, &run->closing);
         trace_free(watch->trace);
         programs_free(watch->programs);
         tree_builder_free(watch->tree);

@@ -12,7 +12,6 @@
 #include <time.h>
 
 #include "base/text.h"
-#include "sys/closing.h"
 #include "sys/file.h"
 #include "sys/mount.h"
 
@@ -35,11 +34,17 @@ struct Programs {
         uint64_t lost;
 };
 
+void programs_give(Programs *programs, Closing *closing)
+{
+        if (programs)
+                closing_take(closing, &programs->fd, 1);
+}
+
 Programs *programs_free(Programs *programs)
 {
         if (!programs)
                 return NULL;
-        close_later(&programs->fd, 1);
+        safe_close(programs->fd);
         safe_close(programs->root_fd);
         free(programs);
         return NULL;

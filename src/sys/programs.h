@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "core/evidence.h"
+#include "sys/closing.h"
 
 typedef struct Programs Programs;
 
@@ -27,5 +28,7 @@ typedef bool (*ProgramsHandler)(void *userdata, const ProgramStart *start, int f
 int programs_answer(Programs *programs, ProgramsHandler handler, void *userdata);
 /* Starts that were let through unseen, or not understood. */
 uint64_t programs_lost(const Programs *programs);
+/* Gives its descriptor away before it is freed. */
+void programs_give(Programs *programs, Closing *closing);
 Programs *programs_free(Programs *programs);
 DEFINE_CLEANUP(Programs *, programs_free)
