@@ -123,12 +123,12 @@ static int check_facts(Run *run, Error *e)
 
 static int observe(Run *run, Error *e)
 {
-        int r = proc_isolation_facts(
-                        run->proc_fd, run->plan->network == NETWORK_NONE, run->uid, run->outcome);
+        int r = add_limit_facts(run);
 
-        if (r == 0)
-                r = add_limit_facts(run);
-        if (r == 0)
+        if (r == 0 && !is_bounded(run))
+                r = proc_isolation_facts(
+                                run->proc_fd, run->plan->network == NETWORK_NONE, run->uid, run->outcome);
+        if (r == 0 && run->fs)
                 r = jobfs_facts(run->fs, run->proc_fd, run->outcome);
         if (r < 0)
                 return error_errno(e, r, "the job's isolation cannot be observed");
@@ -209,10 +209,11 @@ static int on_main_exit(
 
         sd_event_source_disable_unref(run->exit_source);
         run->exit_source = NULL;
-        run_read_output(run);
         return run_main_ended(run);
 }
 
+/* The same priority for all that the job does, so that the event loop takes them in turn: endless output must
+ * not keep the end from being seen. */
 static int watch(Run *run)
 {
         int r = sd_event_add_io(run->event, &run->exit_source, run->pidfd, EPOLLIN, on_main_exit, run);
@@ -227,7 +228,7 @@ static int watch(Run *run)
                 r = sd_event_add_io(run->event, &run->life_source, run->life_fd, EPOLLIN, on_life, run);
         for (size_t i = 0; r >= 0 && i < 2; i++)
                 r = sd_event_source_set_priority(run->output_sources[i], RUN_PRIORITY_EVIDENCE);
-        if (r >= 0)
+        if (r >= 0 && run->fs)
                 r = run_timer(run, TIMER_LAYER, LAYER_LOOK_USEC, on_layer_look);
         if (r >= 0 && run->plan->limits.value[LIMIT_CPU_TIME] != LIMIT_UNLIMITED)
                 r = run_timer(run, TIMER_CPU, CPU_POLL_USEC, on_cpu_poll);
@@ -280,19 +281,17 @@ static int open_gate(Run *run, Error *e)
         return 0;
 }
 
-int run_release(Run *run, pid_t pid, uid_t uid, gid_t gid)
+int run_release(Run *run)
 {
         Error e = ERROR_INIT;
         int r;
 
         run_phase(run, PHASE_START);
-        run->pid = pid;
-        run->uid = uid;
-        run->gid = gid;
         r = open_held(run, &e);
         if (r < 0)
                 return run_host_error(run, "stage_failed", NULL, &e);
-        r = jobfs_attach(run->fs, run->proc_fd, run->service_fd, uid, gid, &e);
+        r = is_bounded(run) ? bounded_hold(run, &e)
+                            : jobfs_attach(run->fs, run->proc_fd, run->service_fd, run->uid, run->gid, &e);
         if (r < 0)
                 return run_host_error(run, "workspace_failed", NULL, &e);
         r = observe(run, &e);

@@ -40,13 +40,6 @@ int on_output(sd_event_source *source, _unused_ int fd, _unused_ uint32_t revent
         return 0;
 }
 
-void run_read_output(Run *run)
-{
-        for (size_t i = 0; i < 2; i++)
-                if (run->output_sources[i])
-                        read_output(run, i);
-}
-
 /* Nobody can write any more: what is in the pipes is all there will be. */
 static void drain_output(Run *run)
 {
@@ -119,6 +112,11 @@ static void ask_status(Run *run)
 
         if (run->status_known)
                 return;
+        if (is_bounded(run)) {
+                if (bounded_status(run, &none))
+                        record_status(run, &none);
+                return;
+        }
         r = manager_status(run->manager, run->plan->service, on_status, run);
         if (r < 0)
                 on_status(run, r, &none);
@@ -261,6 +259,10 @@ int on_tasks_events(_unused_ sd_event_source *source, int fd, _unused_ uint32_t 
 
 int run_main_ended(Run *run)
 {
+        /* What it printed before its end is in the pipes now, and one read takes a full pipe. */
+        for (size_t i = 0; i < 2; i++)
+                if (run->output_sources[i])
+                        read_output(run, i);
         run->main_ended = true;
         read_tasks_events(run);
         run_settle_exec(run);
@@ -331,7 +333,7 @@ static int observe(Run *run)
 
         if (!run->outcome->released)
                 return 0;
-        r = jobfs_observe(run->fs, run->outcome, &e);
+        r = run->fs ? jobfs_observe(run->fs, run->outcome, &e) : bounded_observe(run, &e);
         if (r < 0)
                 run_lose_evidence(run, "%s", e.text[0] ? e.text : strerror(-r));
         run_phase(run, PHASE_DIFF);

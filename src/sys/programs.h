@@ -14,8 +14,10 @@
 typedef struct Programs Programs;
 
 /* Marks every mount below the root of a held process from which a program can be executed. proc_fd: its /proc
- * directory. A negative errno with a sentence: this host does not allow it, or a mount would stay unseen. */
+ * directory. A negative errno with a sentence: this host does not allow it. */
 int programs_open(int proc_fd, Programs **ret, Error *e);
+/* A mount from which programs start unseen, since it could not be marked; NULL: there is none. */
+const char *programs_unwatched(const Programs *programs);
 /* Becomes readable when a process of the job waits for an answer; owned by it. */
 int programs_fd(const Programs *programs);
 
