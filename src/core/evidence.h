@@ -182,6 +182,16 @@ typedef struct IpcList {
         uint64_t total;
 } IpcList;
 
+#define ENDPOINT_TEXT_MAX 64
+
+/* "192.0.2.1", "2001:db8::1"; NULL when the family is unknown. */
+const char *endpoint_address(const Endpoint *endpoint, char text[static ENDPOINT_TEXT_MAX]);
+/* "192.0.2.1:443", "[2001:db8::1]:443", without a port if there is none; "?" */
+const char *endpoint_format(const Endpoint *endpoint, char text[static ENDPOINT_TEXT_MAX]);
+
+/* "tcp", "dns", …, "ip-47" for a protocol without a name. */
+const char *egress_protocol(const EgressRecord *record);
+
 /* Each frees what is below and leaves zeros. */
 void process_tree_clear(ProcessTree *tree);
 void socket_record_clear(SocketRecord *record);

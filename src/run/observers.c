@@ -5,17 +5,22 @@
 #include "run/state.h"
 #include "run/watch_processes.h"
 
-int observers_prepare(_unused_ Run *run, _unused_ Error *e)
+int observers_prepare(Run *run, Error *e)
 {
-        return 0;
+        return network_prepare(run, e);
 }
 
 int observers_attach(Run *run, Error *e)
 {
-        return processes_attach(run, e);
+        int r = processes_attach(run, e);
+
+        return r < 0 ? r : network_attach(run, e);
 }
 
-void observers_trace(_unused_ Run *run, _unused_ const TraceEvent *event) {}
+void observers_trace(Run *run, const TraceEvent *event)
+{
+        network_trace(run, event);
+}
 
 void observers_look(Run *run)
 {
@@ -24,10 +29,12 @@ void observers_look(Run *run)
 
 void observers_finish(Run *run)
 {
+        network_finish(run); /* asks for programs, so before their tree is closed */
         processes_finish(run);
 }
 
 void observers_clear(Run *run)
 {
+        network_clear(run);
         processes_clear(run);
 }

@@ -441,6 +441,7 @@ int run_execute(const Plan *plan, const RunOptions *options, Outcome *outcome)
                 .gate_fd = -EBADF,
                 .stage_fd = -EBADF,
                 .life_fd = -EBADF,
+                .netns_fd = -EBADF,
                 .pidfd = -EBADF,
                 .proc_fd = -EBADF,
                 .slice_fd = -EBADF,

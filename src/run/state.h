@@ -55,6 +55,8 @@ typedef struct Run {
         Manager *manager;
 
         int gate_fd, stage_fd, life_fd;
+        int netns_fd; /* the job's network namespace; -EBADF: the host's */
+        struct NetworkWatch *network;
         int pidfd, proc_fd, slice_fd, service_fd, events_fd, tasks_fd;
         int stdin_fd, output_fds[2]; /* the job's ends, closed here once they are handed over */
         Capture *captures[2];
@@ -122,6 +124,13 @@ void observers_finish(Run *run);
 void observers_clear(Run *run);
 /* An event of the trace, in the order of their time. */
 void observers_trace(Run *run, const TraceEvent *event);
+
+/* --- watch_network.c: called by the observers --- */
+int network_prepare(Run *run, Error *e);
+int network_attach(Run *run, Error *e);
+void network_trace(Run *run, const TraceEvent *event);
+void network_finish(Run *run);
+void network_clear(Run *run);
 
 /* What was to be seen and was missed. */
 void run_lose_evidence(Run *run, const char *format, ...) _printf_(2, 3);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample.h"
 
+#include <arpa/inet.h>
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -233,6 +234,28 @@ void sample_program(Sample *s, ProcessNode *node, const char *path, const char *
         if (argument)
                 assert(strv_extend(&run->argv, argument) == 0);
         s->outcome->processes.programs++;
+}
+
+EgressRecord *sample_egress(Sample *s, EgressProtocol protocol, const char *address, uint16_t port,
+                const char *name, pid_t pid, const char *program)
+{
+        EgressEvidence *egress = &s->outcome->egress;
+        EgressRecord *record;
+
+        egress->items = reallocarray(egress->items, egress->n + 1, sizeof(EgressRecord));
+        assert(egress->items);
+        record = &egress->items[egress->n++];
+        *record = (EgressRecord){ .protocol = protocol,
+                .remote = { .family = strchr(address, ':') ? AF_INET6 : AF_INET, .port = port },
+                .name = name ? copy(name) : NULL,
+                .pid = pid,
+                .program = program ? copy(program) : NULL,
+                .count = 1,
+                .first_usec = 1500 };
+        assert(inet_pton(record->remote.family, address, record->remote.address) == 1);
+        egress->observed = true;
+        egress->total++;
+        return record;
 }
 
 Judgement *sample_judge(const Sample *s)

@@ -43,6 +43,10 @@ ProcessNode *sample_process(Sample *s, pid_t pid, pid_t ppid);
 void sample_program(Sample *s, ProcessNode *node, const char *path, const char *argument);
 void sample_leftover(Sample *sample, pid_t pid, const char *comm);
 
+/* address: IPv4 or IPv6; name and program may be NULL, pid 0: unknown. */
+EgressRecord *sample_egress(Sample *sample, EgressProtocol protocol, const char *address, uint16_t port,
+                const char *name, pid_t pid, const char *program);
+
 /* Never NULL. */
 Judgement *sample_judge(const Sample *sample);
 

@@ -111,6 +111,8 @@ TEST(golden_pass)
         s.outcome->workspace_method = strdup("overlay, id-mapped");
         s.outcome->usage.nr_throttled = 4;
         s.outcome->usage.cpu_pressure_usec = 1234;
+        s.outcome->egress.observed = true;
+        s.outcome->egress.refused_raw = 0;
         s.job.rationale = (char *) "check that it compiles";
         s.job.meta = cJSON_Parse("{\"model\":\"m\",\"n\":[1,2.5]}");
         s.job.extra = cJSON_Parse("{\"x_ticket\":\"T-1\"}");
@@ -211,6 +213,12 @@ TEST(golden_many_causes)
         s.outcome->processes.lost = 2;
         sample_allow(&s, "/srv/work/allowed");
         sample_change(&s, CHANGE_CHANGED, "/srv/work/lock\n\xff", FILE_REGULAR);
+        sample_egress(&s, EGRESS_DNS, "198.18.0.53", 53, "example.org", 12, "/usr/bin/git")->count = 2;
+        sample_egress(&s, EGRESS_TCP, "198.18.1.0", 443, "example.org", 12, "/usr/bin/git\xff");
+        sample_egress(&s, EGRESS_ICMP, "2001:db8::1", 0, NULL, 0, NULL);
+        s.outcome->egress.total = 5000;
+        s.outcome->egress.lost = 3;
+        s.outcome->egress.refused_families = 1;
         compare_golden("many-causes", &s);
 }
 
