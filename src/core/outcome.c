@@ -79,6 +79,7 @@ Outcome *outcome_new(void)
                 .inodes_full = UNKNOWN,
                 .cpu_time_exceeded = UNKNOWN,
         };
+        o->egress.refused_families = o->egress.refused_raw = UNKNOWN;
         return o;
 }
 
@@ -118,6 +119,11 @@ Outcome *outcome_free(Outcome *o)
         free(o->facts);
         file_changes_clear(&o->changes);
         process_list_clear(&o->leftovers);
+        process_tree_clear(&o->processes);
+        socket_evidence_clear(&o->sockets);
+        egress_evidence_clear(&o->egress);
+        fd_list_clear(&o->fds);
+        ipc_list_clear(&o->ipc);
         strv_free(o->blind_spots);
         free(o->host.kernel);
         free(o->host.systemd);

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "core/changes.h"
+#include "core/evidence.h"
 #include "core/limits.h"
 
 typedef enum Phase {
@@ -126,6 +127,11 @@ typedef struct Outcome {
         size_t n_facts;
         FileChanges changes;
         ProcessList leftovers;
+        ProcessTree processes;
+        SocketEvidence sockets;
+        EgressEvidence egress;
+        FdList fds;
+        IpcList ipc;
         char **blind_spots;
         HostFacts host;
         char *invocation_id;

@@ -85,6 +85,8 @@ static const ReasonInfo reason_table[] = {
                               "can be put over." },
         { "layer_failed", "Check free space and loop devices on the host, or ask for a smaller disk "
                           "limit." },
+        { "observers_failed", "`qscope doctor` tells what this host can observe; what it cannot is a blind "
+                              "spot, but what fails half way is an error." },
         { "files_failed", "Check the paths, sources and sizes in the job's files." },
         { "stdin_failed", "Check that the file given as stdin exists and can be read by the caller." },
         { "receipt_failed", "Check that the receipt's directory exists and has space, or pass "

@@ -272,8 +272,11 @@ int receipt_add_fs(cJSON *receipt, const ReceiptSource *s)
         const Plan *plan = s->plan;
         const Outcome *o = s->outcome;
         const FileChanges *changes = &o->changes;
-        cJSON *fs = json_add_object(receipt, "fs");
+        cJSON *fs;
 
+        if (plan->posture == POSTURE_BOUNDED) /* nobody looked */
+                return json_add_null(receipt, "fs");
+        fs = json_add_object(receipt, "fs");
         if (!fs || add_lists(fs, plan, changes) < 0 || add_renames(fs, plan, changes) < 0 ||
                         add_hard_links(fs, plan, changes) < 0 ||
                         add_unexpected(fs, plan, changes, s->judgement) < 0 || add_totals(fs, s) < 0)

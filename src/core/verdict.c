@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "core/assertion.h"
 #include "core/hits.h"
+#include "core/judges.h"
 
 #define LEFTOVERS_NAMED  3u
 #define UNEXPECTED_NAMED 3u
@@ -247,6 +248,12 @@ static int judge_facts(const Plan *plan, const Outcome *o, Judgement *j)
         if (r < 0 || o->host_code || o->abort_signal != 0)
                 return r;
         r = judge_leftovers(plan, o, j);
+        if (r >= 0)
+                r = processes_judge(plan, o, &j->reasons);
+        if (r >= 0)
+                r = sockets_judge(plan, o, &j->reasons);
+        if (r >= 0)
+                r = egress_judge(plan, o, &j->reasons);
         if (r >= 0)
                 r = judge_changes(plan, o, j);
         if (r >= 0 && (!hint || j->match_expected))

@@ -19,26 +19,22 @@
 #define STATUS_DELAY_MAX (250 * USEC_PER_MSEC)
 #define LEFTOVERS_MAX    256u
 
-static void lose_evidence(Run *run, const char *message)
+static void read_output(Run *run, size_t i)
 {
-        if (run->outcome->evidence_lost)
+        int r = capture_read(run->captures[i], run->main_ended);
+
+        if (r >= 0)
                 return;
-        run->outcome->evidence_lost = true;
-        run->outcome->evidence_message = strdup(message);
+        run->output_sources[i] = sd_event_source_disable_unref(run->output_sources[i]);
+        if (r != -EPIPE)
+                run_lose_evidence(run, "the job's output could not be read");
 }
 
 int on_output(sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata)
 {
         Run *run = userdata;
-        size_t i = source == run->output_sources[0] ? 0 : 1;
-        int r = capture_read(run->captures[i], run->main_ended);
 
-        if (r == -EPIPE) {
-                run->output_sources[i] = sd_event_source_disable_unref(source);
-        } else if (r < 0) {
-                run->output_sources[i] = sd_event_source_disable_unref(source);
-                lose_evidence(run, "the job's output could not be read");
-        }
+        read_output(run, source == run->output_sources[0] ? 0 : 1);
         return 0;
 }
 
@@ -91,7 +87,7 @@ static void on_status(void *userdata, int r, const ServiceStatus *status)
                 return;
         }
         if (run->status_tries++ >= STATUS_TRIES) {
-                lose_evidence(run, "systemd did not say how the main process ended");
+                run_lose_evidence(run, "systemd did not say how the main process ended");
                 run->status_known = true;
                 (void) run_advance(run);
                 return;
@@ -114,6 +110,11 @@ static void ask_status(Run *run)
 
         if (run->status_known)
                 return;
+        if (is_bounded(run)) {
+                if (bounded_status(run, &none))
+                        record_status(run, &none);
+                return;
+        }
         r = manager_status(run->manager, run->plan->service, on_status, run);
         if (r < 0)
                 on_status(run, r, &none);
@@ -148,10 +149,26 @@ static int list_leftovers(Run *run)
         return 0;
 }
 
+/* Frozen, nothing moves while it is looked at. */
+static void freeze(Run *run)
+{
+        int r = cgroup_freeze(run->slice_fd, FREEZE_TIMEOUT);
+
+        if (r < 0 && r != -ETIMEDOUT)
+                run_lose_evidence(run, "what was left running could not be frozen");
+}
+
+int run_deadline(Run *run)
+{
+        run->outcome->timed_out = true;
+        freeze(run);
+        observers_look(run);
+        return run_kill(run);
+}
+
 static int on_grace_over(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata)
 {
         Run *run = userdata;
-        int r;
 
         if (run->state != RUN_DRAINING)
                 return 0;
@@ -159,11 +176,10 @@ static int on_grace_over(_unused_ sd_event_source *source, _unused_ uint64_t use
         if (cgroup_is_populated(run->slice_fd) == 0)
                 return run_advance(run);
         run_phase(run, PHASE_DRAIN);
-        r = cgroup_freeze(run->slice_fd, FREEZE_TIMEOUT);
-        if (r < 0 && r != -ETIMEDOUT)
-                lose_evidence(run, "what was left running could not be frozen");
+        freeze(run);
         if (list_leftovers(run) < 0)
-                lose_evidence(run, "what was left running could not be listed");
+                run_lose_evidence(run, "what was left running could not be listed");
+        observers_look(run);
         return run_kill(run);
 }
 
@@ -196,7 +212,7 @@ int run_kill(Run *run)
                 return run_stop(run);
         }
         if (cgroup_kill(run->slice_fd) < 0)
-                lose_evidence(run, "the job's control group could not be killed");
+                run_lose_evidence(run, "the job's control group could not be killed");
         (void) run_timer(run, TIMER_WATCHDOG, KILL_TIMEOUT, on_kill_timeout);
         return run_advance(run);
 }
@@ -229,6 +245,10 @@ int on_tasks_events(_unused_ sd_event_source *source, int fd, _unused_ uint32_t 
 
 int run_main_ended(Run *run)
 {
+        /* What it printed before its end is in the pipes now, and one read takes a full pipe. */
+        for (size_t i = 0; i < 2; i++)
+                if (run->output_sources[i])
+                        read_output(run, i);
         run->main_ended = true;
         read_tasks_events(run);
         run_settle_exec(run);
@@ -299,9 +319,9 @@ static int observe(Run *run)
 
         if (!run->outcome->released)
                 return 0;
-        r = jobfs_observe(run->fs, run->outcome, &e);
+        r = run->fs ? jobfs_observe(run->fs, run->outcome, &e) : bounded_observe(run, &e);
         if (r < 0)
-                lose_evidence(run, e.text[0] ? e.text : strerror(-r));
+                run_lose_evidence(run, "%s", e.text[0] ? e.text : strerror(-r));
         run_phase(run, PHASE_DIFF);
         return 0;
 }
@@ -317,12 +337,13 @@ int run_advance(Run *run)
         if (populated > 0)
                 return 0;
         if (populated < 0)
-                lose_evidence(run, "the job's control group cannot be read");
+                run_lose_evidence(run, "the job's control group cannot be read");
         if (run->outcome->released && (!run->main_ended || !run->status_known))
                 return 0;
         drain_output(run);
         run_phase(run, run->state == RUN_DRAINING ? PHASE_DRAIN : PHASE_SETTLE);
         read_counters(run);
+        observers_finish(run);
         /* The manager takes the units down while the layer is looked at. */
         r = run_stop(run);
         (void) observe(run);
