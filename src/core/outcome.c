@@ -94,6 +94,7 @@ static void process_list_clear(ProcessList *list)
 {
         for (size_t i = 0; i < list->n; i++) {
                 free(list->items[i].comm);
+                free(list->items[i].program);
                 strv_free(list->items[i].argv);
         }
         free(list->items);

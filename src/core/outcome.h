@@ -83,8 +83,9 @@ typedef struct IsolationFact {
 /* A process that was alive when the main process had ended and the grace was over. */
 typedef struct ProcessRecord {
         pid_t pid, ppid;
-        char *comm;          /* raw bytes */
+        char *comm;          /* raw bytes; it chooses this itself, and argv */
         char **argv;         /* raw bytes, cut */
+        char *program;       /* what it really runs; NULL: unknown */
         uint64_t start_usec; /* after the release of the gate; UNKNOWN */
         char state;          /* as in proc_pid_stat(5) */
 } ProcessRecord;
