@@ -43,8 +43,12 @@ static const ReasonInfo reason_table[] = {
                        "job if the need is real." },
         { "leftover_process", "Have the command wait for its children, or set expect.allow_leftovers "
                               "if they are harmless." },
+        { "egress", "Bring what it would download in files or the workspace; if it may try and fail, name the "
+                    "destination in expect.allow_egress." },
         { "unexpected_change", "Look at fs.unexpected; add the paths to allow_changes only if the job "
                                "should write them." },
+        { "scratch_write", "Have the command keep its files in the workspace, name the place in "
+                           "allow_changes, or use a policy whose scratch_writes is \"report\"." },
         { "expect_stdout", "Compare stdout in the receipt with what expect.stdout asks." },
         { "expect_stderr", "Compare stderr in the receipt with what expect.stderr asks." },
         { "expect_file", "Look at the file under fs in the receipt and compare it with what "
@@ -83,6 +87,8 @@ static const ReasonInfo reason_table[] = {
                               "can be put over." },
         { "layer_failed", "Check free space and loop devices on the host, or ask for a smaller disk "
                           "limit." },
+        { "observers_failed", "`qscope doctor` tells what this host can observe; what it cannot is a blind "
+                              "spot, but what fails half way is an error." },
         { "files_failed", "Check the paths, sources and sizes in the job's files." },
         { "stdin_failed", "Check that the file given as stdin exists and can be read by the caller." },
         { "receipt_failed", "Check that the receipt's directory exists and has space, or pass "

@@ -154,30 +154,9 @@ static int add_end(cJSON *receipt, const ReceiptSource *s)
         return receipt_add_stream_info(receipt, "stderr_info", &o->err);
 }
 
-/* What nobody looked at yet, each with the sentence that says so: the key is null or misses a part. */
-static const char *const not_observed[] = {
-        "processes.tree: processes that came and went during the run were not recorded",
-        "sockets: not observed",
-        "egress: attempts to reach the network were not recorded",
-        "fds: descriptors that leftover processes held were not recorded",
-        "ipc: shared memory, queues and keys were not recorded",
-};
-
 static int add_blind_spots(cJSON *receipt, const ReceiptSource *s)
 {
-        cJSON *list;
-
-        if (json_add_null(receipt, "sockets") < 0 || json_add_null(receipt, "egress") < 0 ||
-                        json_add_null(receipt, "fds") < 0 || json_add_null(receipt, "ipc") < 0 ||
-                        json_add_strv(receipt, "blind_spots", s->outcome->blind_spots) < 0)
-                return -ENOMEM;
-        if (!s->outcome->released) /* nothing ran: there was nothing to be seen */
-                return 0;
-        list = cJSON_GetObjectItemCaseSensitive(receipt, "blind_spots");
-        for (size_t i = 0; i < ELEMENTSOF(not_observed); i++)
-                if (json_add_text(list, NULL, not_observed[i]) < 0)
-                        return -ENOMEM;
-        return 0;
+        return json_add_strv(receipt, "blind_spots", s->outcome->blind_spots);
 }
 
 /* What the job's author wrote for the reader of the receipt. */
@@ -210,6 +189,9 @@ cJSON *receipt_build(const Plan *plan, const Outcome *outcome, const Judgement *
                 receipt_add_facts,
                 receipt_add_fs,
                 receipt_add_processes,
+                receipt_add_sockets,
+                receipt_add_egress,
+                receipt_add_open,
                 add_blind_spots,
                 receipt_add_policy,
                 receipt_add_host,

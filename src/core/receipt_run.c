@@ -23,7 +23,7 @@ static int add_numbers(cJSON *object, const void *base, const Field *fields, siz
         return object ? 0 : -ENOMEM;
 }
 
-static int add_milliseconds(cJSON *object, const char *key, uint64_t usec)
+int receipt_add_milliseconds(cJSON *object, const char *key, uint64_t usec)
 {
         if (usec == UNKNOWN)
                 return json_add_null(object, key);
@@ -115,37 +115,6 @@ int receipt_add_facts(cJSON *receipt, const ReceiptSource *s)
         return isolation ? 0 : -ENOMEM;
 }
 
-static int add_process(cJSON *list, const ProcessRecord *process)
-{
-        const char state[] = { process->state, '\0' };
-        cJSON *item = json_add_object(list, NULL);
-
-        if (!item || json_add_i64(item, "pid", process->pid) < 0 ||
-                        json_add_i64(item, "ppid", process->ppid) < 0 ||
-                        receipt_add_raw(item, "comm", process->comm) < 0 ||
-                        (process->argv ? json_add_strv(item, "argv", process->argv)
-                                       : json_add_null(item, "argv")) < 0 ||
-                        json_add_text(item, "state", *state ? state : NULL) < 0)
-                return -ENOMEM;
-        return add_milliseconds(item, "start_ms", process->start_usec);
-}
-
-int receipt_add_processes(cJSON *receipt, const ReceiptSource *s)
-{
-        const ProcessList *leftovers = &s->outcome->leftovers;
-        cJSON *processes = json_add_object(receipt, "processes"), *list;
-
-        if (!processes || json_add_null(processes, "tree") < 0)
-                return -ENOMEM;
-        list = json_add_array(processes, "leftover");
-        for (size_t i = 0; list && i < leftovers->n; i++)
-                if (add_process(list, &leftovers->items[i]) < 0)
-                        return -ENOMEM;
-        if (!list || json_add_u64(processes, "leftover_total", leftovers->total) < 0)
-                return -ENOMEM;
-        return json_add_null(processes, "lost");
-}
-
 static int add_env(cJSON *receipt, const Plan *plan)
 {
         cJSON *env = json_add_array(receipt, "env");
@@ -186,7 +155,9 @@ int receipt_add_host(cJSON *receipt, const ReceiptSource *s)
                         json_add_text(host, "machine", facts->machine) < 0)
                 return -ENOMEM;
         unit = json_add_object(receipt, "unit");
-        if (!unit || json_add_text(unit, "service", s->plan->service) < 0 ||
+        if (!unit ||
+                        json_add_text(unit, s->plan->posture == POSTURE_BOUNDED ? "scope" : "service",
+                                        s->plan->service) < 0 ||
                         json_add_text(unit, "slice", s->plan->slice) < 0)
                 return -ENOMEM;
         return json_add_text(unit, "invocation_id", s->outcome->invocation_id);
@@ -197,7 +168,7 @@ int receipt_add_timing(cJSON *receipt, const ReceiptSource *s)
         cJSON *timing = json_add_object(receipt, "timing");
 
         for (size_t i = 0; timing && i < _PHASE_MAX; i++)
-                if (add_milliseconds(timing, phase_names[i], s->outcome->phase_usec[i]) < 0)
+                if (receipt_add_milliseconds(timing, phase_names[i], s->outcome->phase_usec[i]) < 0)
                         return -ENOMEM;
         return timing ? 0 : -ENOMEM;
 }

@@ -123,12 +123,11 @@ static int check_facts(Run *run, Error *e)
 
 static int observe(Run *run, Error *e)
 {
-        int r = proc_isolation_facts(
-                        run->proc_fd, run->plan->network == NETWORK_NONE, run->uid, run->outcome);
+        int r = add_limit_facts(run);
 
-        if (r == 0)
-                r = add_limit_facts(run);
-        if (r == 0)
+        if (r == 0 && !is_bounded(run))
+                r = proc_isolation_facts(run->proc_fd, run->netns_fd, run->uid, run->outcome);
+        if (r == 0 && run->fs)
                 r = jobfs_facts(run->fs, run->proc_fd, run->outcome);
         if (r < 0)
                 return error_errno(e, r, "the job's isolation cannot be observed");
@@ -199,10 +198,7 @@ static int on_deadline(_unused_ sd_event_source *source, _unused_ uint64_t usec,
 {
         Run *run = userdata;
 
-        if (run->state != RUN_RUNNING)
-                return 0;
-        run->outcome->timed_out = true;
-        return run_kill(run);
+        return run->state == RUN_RUNNING ? run_deadline(run) : 0;
 }
 
 static int on_main_exit(
@@ -212,6 +208,7 @@ static int on_main_exit(
 
         sd_event_source_disable_unref(run->exit_source);
         run->exit_source = NULL;
+        run_read_output(run);
         return run_main_ended(run);
 }
 
@@ -221,12 +218,17 @@ static int watch(Run *run)
 {
         int r = sd_event_add_io(run->event, &run->exit_source, run->pidfd, EPOLLIN, on_main_exit, run);
 
+        if (r >= 0)
+                r = sd_event_source_set_priority(run->exit_source, RUN_PRIORITY_EVIDENCE);
+
         for (size_t i = 0; r >= 0 && i < 2; i++)
                 r = sd_event_add_io(run->event, &run->output_sources[i], capture_fd(run->captures[i]),
                                 EPOLLIN, on_output, run);
         if (r >= 0)
                 r = sd_event_add_io(run->event, &run->life_source, run->life_fd, EPOLLIN, on_life, run);
-        if (r >= 0)
+        for (size_t i = 0; r >= 0 && i < 2; i++)
+                r = sd_event_source_set_priority(run->output_sources[i], RUN_PRIORITY_EVIDENCE);
+        if (r >= 0 && run->fs)
                 r = run_timer(run, TIMER_LAYER, LAYER_LOOK_USEC, on_layer_look);
         if (r >= 0 && run->plan->limits.value[LIMIT_CPU_TIME] != LIMIT_UNLIMITED)
                 r = run_timer(run, TIMER_CPU, CPU_POLL_USEC, on_cpu_poll);
@@ -279,19 +281,17 @@ static int open_gate(Run *run, Error *e)
         return 0;
 }
 
-int run_release(Run *run, pid_t pid, uid_t uid, gid_t gid)
+int run_release(Run *run)
 {
         Error e = ERROR_INIT;
         int r;
 
         run_phase(run, PHASE_START);
-        run->pid = pid;
-        run->uid = uid;
-        run->gid = gid;
         r = open_held(run, &e);
         if (r < 0)
                 return run_host_error(run, "stage_failed", NULL, &e);
-        r = jobfs_attach(run->fs, run->proc_fd, run->service_fd, uid, gid, &e);
+        r = is_bounded(run) ? bounded_hold(run, &e)
+                            : jobfs_attach(run->fs, run->proc_fd, run->service_fd, run->uid, run->gid, &e);
         if (r < 0)
                 return run_host_error(run, "workspace_failed", NULL, &e);
         r = observe(run, &e);
@@ -301,6 +301,9 @@ int run_release(Run *run, pid_t pid, uid_t uid, gid_t gid)
                                 "cannot give them; run qscope where it can, or ask for less in the policy",
                                 &e);
         count_errors(run);
+        r = observers_attach(run, &e);
+        if (r < 0)
+                return run_host_error(run, "observers_failed", NULL, &e);
         r = open_gate(run, &e);
         return r < 0 ? run_host_error(run, "stage_failed", NULL, &e) : 0;
 }

@@ -4,10 +4,12 @@
  * empty; then observe. Never waits for the end of the output: a process somewhere may hold it open for ever.
  */
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 
 #include "run/state.h"
+#include "run/watch_processes.h"
 #include "sys/cgroup.h"
 #include "sys/host.h"
 #include "sys/proc.h"
@@ -19,14 +21,6 @@
 #define STATUS_DELAY_MAX (250 * USEC_PER_MSEC)
 #define LEFTOVERS_MAX    256u
 
-static void lose_evidence(Run *run, const char *message)
-{
-        if (run->outcome->evidence_lost)
-                return;
-        run->outcome->evidence_lost = true;
-        run->outcome->evidence_message = strdup(message);
-}
-
 static void read_output(Run *run, size_t i)
 {
         int r = capture_read(run->captures[i], run->main_ended);
@@ -35,7 +29,7 @@ static void read_output(Run *run, size_t i)
                 return;
         run->output_sources[i] = sd_event_source_disable_unref(run->output_sources[i]);
         if (r != -EPIPE)
-                lose_evidence(run, "the job's output could not be read");
+                run_lose_evidence(run, "the job's output could not be read");
 }
 
 int on_output(sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata)
@@ -44,6 +38,13 @@ int on_output(sd_event_source *source, _unused_ int fd, _unused_ uint32_t revent
 
         read_output(run, source == run->output_sources[0] ? 0 : 1);
         return 0;
+}
+
+void run_read_output(Run *run)
+{
+        for (size_t i = 0; i < 2; i++)
+                if (run->output_sources[i])
+                        read_output(run, i);
 }
 
 /* Nobody can write any more: what is in the pipes is all there will be. */
@@ -95,7 +96,7 @@ static void on_status(void *userdata, int r, const ServiceStatus *status)
                 return;
         }
         if (run->status_tries++ >= STATUS_TRIES) {
-                lose_evidence(run, "systemd did not say how the main process ended");
+                run_lose_evidence(run, "systemd did not say how the main process ended");
                 run->status_known = true;
                 (void) run_advance(run);
                 return;
@@ -118,6 +119,11 @@ static void ask_status(Run *run)
 
         if (run->status_known)
                 return;
+        if (is_bounded(run)) {
+                if (bounded_status(run, &none))
+                        record_status(run, &none);
+                return;
+        }
         r = manager_status(run->manager, run->plan->service, on_status, run);
         if (r < 0)
                 on_status(run, r, &none);
@@ -152,10 +158,37 @@ static int list_leftovers(Run *run)
         return 0;
 }
 
+/* Frozen, nothing moves while it is looked at. Who waits in execve(2) for our answer cannot be. */
+static void freeze(Run *run)
+{
+        uint64_t until = now_monotonic() + FREEZE_TIMEOUT;
+
+        if (cgroup_freeze(run->slice_fd) < 0) {
+                run_lose_evidence(run, "what was left running could not be frozen");
+                return;
+        }
+        while (!cgroup_is_frozen(run->slice_fd) && now_monotonic() < until) {
+                struct pollfd fds[] = {
+                        { .fd = run->events_fd, .events = POLLPRI },
+                        { .fd = processes_fd(run), .events = POLLIN },
+                };
+
+                (void) poll(fds, ELEMENTSOF(fds), 10);
+                processes_serve(run);
+        }
+}
+
+int run_deadline(Run *run)
+{
+        run->outcome->timed_out = true;
+        freeze(run);
+        observers_look(run);
+        return run_kill(run);
+}
+
 static int on_grace_over(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata)
 {
         Run *run = userdata;
-        int r;
 
         if (run->state != RUN_DRAINING)
                 return 0;
@@ -163,11 +196,10 @@ static int on_grace_over(_unused_ sd_event_source *source, _unused_ uint64_t use
         if (cgroup_is_populated(run->slice_fd) == 0)
                 return run_advance(run);
         run_phase(run, PHASE_DRAIN);
-        r = cgroup_freeze(run->slice_fd, FREEZE_TIMEOUT);
-        if (r < 0 && r != -ETIMEDOUT)
-                lose_evidence(run, "what was left running could not be frozen");
+        freeze(run);
         if (list_leftovers(run) < 0)
-                lose_evidence(run, "what was left running could not be listed");
+                run_lose_evidence(run, "what was left running could not be listed");
+        observers_look(run);
         return run_kill(run);
 }
 
@@ -195,12 +227,13 @@ int run_kill(Run *run)
                 run_phase(run, PHASE_RUN);
         }
         run->state = RUN_KILLING;
+        run->killed_usec = now_monotonic();
         if (run->slice_fd < 0) {
                 (void) cgroup_kill_slice(run->plan->slice);
                 return run_stop(run);
         }
         if (cgroup_kill(run->slice_fd) < 0)
-                lose_evidence(run, "the job's control group could not be killed");
+                run_lose_evidence(run, "the job's control group could not be killed");
         (void) run_timer(run, TIMER_WATCHDOG, KILL_TIMEOUT, on_kill_timeout);
         return run_advance(run);
 }
@@ -307,9 +340,9 @@ static int observe(Run *run)
 
         if (!run->outcome->released)
                 return 0;
-        r = jobfs_observe(run->fs, run->outcome, &e);
+        r = run->fs ? jobfs_observe(run->fs, run->outcome, &e) : bounded_observe(run, &e);
         if (r < 0)
-                lose_evidence(run, e.text[0] ? e.text : strerror(-r));
+                run_lose_evidence(run, "%s", e.text[0] ? e.text : strerror(-r));
         run_phase(run, PHASE_DIFF);
         return 0;
 }
@@ -325,12 +358,13 @@ int run_advance(Run *run)
         if (populated > 0)
                 return 0;
         if (populated < 0)
-                lose_evidence(run, "the job's control group cannot be read");
+                run_lose_evidence(run, "the job's control group cannot be read");
         if (run->outcome->released && (!run->main_ended || !run->status_known))
                 return 0;
         drain_output(run);
         run_phase(run, run->state == RUN_DRAINING ? PHASE_DRAIN : PHASE_SETTLE);
         read_counters(run);
+        observers_finish(run);
         /* The manager takes the units down while the layer is looked at. */
         r = run_stop(run);
         (void) observe(run);

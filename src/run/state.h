@@ -3,6 +3,7 @@
 
 /* The state of one run, shared by the files of run/ that make up its machine. */
 
+#include <sys/resource.h>
 #include <systemd/sd-event.h>
 
 #include "run/guard.h"
@@ -32,6 +33,14 @@ typedef enum RunTimer {
         _RUN_TIMER_MAX
 } RunTimer;
 
+#define RUN_RAISED_LIMITS 2
+extern const __rlimit_resource_t run_raised_limits[RUN_RAISED_LIMITS];
+
+/* In the event loop, what runs out comes first: no flood of events may keep a job alive beyond its time. What
+ * a job says and does comes next, in turns; then what the manager says. */
+#define RUN_PRIORITY_TIME     (SD_EVENT_PRIORITY_IMPORTANT - 10)
+#define RUN_PRIORITY_EVIDENCE SD_EVENT_PRIORITY_IMPORTANT
+
 typedef struct Run {
         const Plan *plan;
         const RunOptions *options;
@@ -45,15 +54,23 @@ typedef struct Run {
         Manager *manager;
 
         int gate_fd, stage_fd, life_fd;
+        int netns_fd; /* the job's network namespace; -EBADF: the host's */
+        struct NetworkWatch *network;
         int pidfd, proc_fd, slice_fd, service_fd, events_fd, tasks_fd;
         int stdin_fd, output_fds[2]; /* the job's ends, closed here once they are handed over */
         Capture *captures[2];
         ErrorCounter *errors;
-        Usage base; /* what the slice had used when the gate was opened */
+        struct ProcessWatch *processes; /* watch_processes.h */
+        const char *trace_device;       /* whose packets are traced; NULL: none */
+        Usage base;                     /* what the slice had used when the gate was opened */
 
         sd_event_source *gate_source, *life_source, *exit_source, *events_source, *tasks_source,
                         *output_sources[2];
         sd_event_source *timers[_RUN_TIMER_MAX], *signals[3];
+
+        pid_t child; /* bounded: the stage, started by us and not waited for yet; 0: none */
+        struct rlimit caller_limits[RUN_RAISED_LIMITS];
+        bool scope_made;
 
         pid_t pid;
         uid_t uid;
@@ -62,6 +79,7 @@ typedef struct Run {
         unsigned status_tries;
         uint64_t released_usec; /* CLOCK_MONOTONIC */
         uint64_t released_boottime_usec;
+        uint64_t killed_usec; /* when all that was left was killed; 0: not yet */
         uint64_t phase_start_usec;
 } Run;
 
@@ -88,12 +106,57 @@ void run_settle_exec(Run *run);
 int on_life(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 
 /* --- hold.c: the stage is at the gate --- */
-int run_release(Run *run, pid_t pid, uid_t uid, gid_t gid);
+int run_release(Run *run);
+
+/* --- observers.c: what the job starts, opens and tries to reach. A kind of evidence that this host cannot
+ * give is a blind spot and no error. --- */
+
+/* Before the unit is asked for: what has to be there when the sandbox is made. */
+int observers_prepare(Run *run, Error *e);
+/* The stage is at the gate: from here on nothing of the job is missed. */
+int observers_attach(Run *run, Error *e);
+/* The main process has ended, or is over its time, and all that is left is frozen. */
+void observers_look(Run *run);
+/* The last process is gone. */
+void observers_finish(Run *run);
+void observers_clear(Run *run);
+/* An event of the trace, in the order of their time. */
+void observers_trace(Run *run, const TraceEvent *event);
+
+/* --- watch_network.c: called by the observers --- */
+int network_prepare(Run *run, Error *e);
+int network_attach(Run *run, Error *e);
+void network_trace(Run *run, const TraceEvent *event);
+void network_finish(Run *run);
+void network_clear(Run *run);
+
+/* What was to be seen and was missed. */
+void run_lose_evidence(Run *run, const char *format, ...) _printf_(2, 3);
+
+/* --- bounded.c: a scope instead of a service --- */
+static inline bool is_bounded(const Run *run)
+{
+        return run->plan->posture == POSTURE_BOUNDED;
+}
+
+/* Starts the stage, held at the gate. */
+int bounded_fork(Run *run, Error *e);
+/* It is in its scope: what systemd does for a service only. */
+int bounded_hold(Run *run, Error *e);
+/* Whether it has ended, and how. */
+bool bounded_status(Run *run, ServiceStatus *ret);
+/* Nothing of it is left behind. */
+void bounded_reap(Run *run);
+int bounded_observe(Run *run, Error *e);
 
 /* --- settle.c: from the end of the main process to the last one's --- */
 int run_kill(Run *run);
+/* The time is over: look, then kill. */
+int run_deadline(Run *run);
 int run_main_ended(Run *run);
 int run_advance(Run *run);
 int on_cgroup_events(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 int on_tasks_events(sd_event_source *source, int fd, uint32_t revents, void *userdata);
+/* What a job printed before its end is read before the end is seen. */
+void run_read_output(Run *run);
 int on_output(sd_event_source *source, int fd, uint32_t revents, void *userdata);

@@ -39,6 +39,10 @@ void sample_stream(StreamRecord *stream, const void *data, size_t size, size_t h
 FileChange *sample_change(Sample *sample, ChangeKind kind, const char *path, FileType type);
 void sample_leftover(Sample *sample, pid_t pid, const char *comm);
 
+/* address: IPv4 or IPv6; name and program may be NULL, pid 0: unknown. */
+EgressRecord *sample_egress(Sample *sample, EgressProtocol protocol, const char *address, uint16_t port,
+                const char *name, pid_t pid, const char *program);
+
 /* Never NULL. */
 Judgement *sample_judge(const Sample *sample);
 
