@@ -2,7 +2,9 @@
 #include "sample.h"
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 static char *copy(const char *text)
@@ -207,6 +209,26 @@ void sample_leftover(Sample *s, pid_t pid, const char *comm)
                 .pid = pid, .ppid = 1, .comm = copy(comm), .start_usec = UNKNOWN, .state = 'S'
         };
         list->total++;
+}
+
+SocketRecord *sample_listening(Sample *s, uint16_t port, pid_t pid, bool left)
+{
+        SocketList *list = &s->outcome->sockets.listening;
+        SocketRecord record = {
+                .family = AF_INET,
+                .type = SOCK_STREAM,
+                .protocol = IPPROTO_TCP,
+                .local = { .family = AF_INET, .port = port },
+                .state = 10,
+                .inode = 4711,
+                .pid = pid,
+                .left = left,
+                .program = copy("/usr/bin/python3.11"),
+        };
+
+        s->outcome->sockets.observed = true;
+        assert(socket_list_add(list, &record) == 0);
+        return &list->items[list->n - 1];
 }
 
 EgressRecord *sample_egress(Sample *s, EgressProtocol protocol, const char *address, uint16_t port,
