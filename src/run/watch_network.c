@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "run/watch_network.h"
 
-/* The job's network namespace, and what the job sends out of it: each packet is looked at, answered, and put
- * down to the process that sent it. */
-
-#include "run/state.h"
-
-#include <fcntl.h>
 #include <sys/epoll.h>
 
 #include "core/egress.h"
+#include "run/watch_processes.h"
 #include "sys/host.h"
 #include "sys/netns.h"
-#include "sys/proc.h"
 #include "sys/sink.h"
 #include "sys/trace.h"
 
@@ -69,7 +64,7 @@ int network_prepare(Run *run, Error *e)
 
 static int on_trace(void *userdata, const TraceEvent *event)
 {
-        struct NetworkWatch *network = userdata;
+        NetworkWatch *network = userdata;
 
         if (event->kind == TRACE_SEND)
                 senders_add(&network->senders, event);
@@ -77,7 +72,7 @@ static int on_trace(void *userdata, const TraceEvent *event)
 }
 
 /* Reads what is there, up to a batch. Returns whether that was all. */
-static bool read_batch(struct NetworkWatch *network)
+static bool read_batch(NetworkWatch *network)
 {
         for (network->n_packets = 0; network->n_packets < BATCH_MAX; network->n_packets++) {
                 ssize_t n = sink_read(network->sink, network->packets[network->n_packets]);
@@ -89,36 +84,45 @@ static bool read_batch(struct NetworkWatch *network)
         return false;
 }
 
+/* Who runs now: the tree knows better who ran then, unless it is too large. */
+static void name_program(Run *run, EgressRecord *record)
+{
+        const char *program;
+
+        processes_sync(run);
+        program = processes_program(run, record->pid);
+        record->program = program ? strdup(program) : NULL;
+}
+
 static int handle_packet(Run *run, const uint8_t *data, size_t size)
 {
-        struct NetworkWatch *network = run->network;
-        uint64_t now = now_monotonic();
+        NetworkWatch *network = run->network;
+        Sender sender = { .usec = now_monotonic() };
         EgressReply reply;
         Packet packet;
-        pid_t pid;
         int r;
 
-        /* Only the kernel and its drivers make packets here: what is none was made by neither. */
+        /* Only the kernel makes packets here: what is none was not made by the job. */
         if (packet_parse(data, size, &packet) < 0 || packet_is_kernels(&packet))
                 return 0;
-        pid = senders_take(&network->senders, (int) size);
+        (void) senders_take(&network->senders, (int) size, &sender);
         if (egress_ignores(network->egress, &packet))
                 return 0;
-        r = egress_packet(network->egress, &packet, pid,
-                        now > run->released_usec ? now - run->released_usec : 0, &reply);
+        r = egress_packet(network->egress, &packet, sender.pid,
+                        sender.usec > run->released_usec ? sender.usec - run->released_usec : 0, &reply);
         if (r < 0)
                 return r;
         if (reply.size > 0)
                 sink_write(network->sink, reply.data, reply.size);
-        if (reply.fresh && pid > 0)
-                (void) proc_program(pid, run->netns_fd, &reply.fresh->program);
+        if (reply.fresh && sender.pid > 0)
+                name_program(run, reply.fresh);
         return 0;
 }
 
 /* The packets first, then who sent them: so nobody is missing who sent one of these. */
 static int handle_batch(Run *run, bool *ret_all)
 {
-        struct NetworkWatch *network = run->network;
+        NetworkWatch *network = run->network;
         uint64_t start = now_monotonic();
         int r = 0;
 
@@ -153,7 +157,7 @@ static int on_packets(
 
 int network_attach(Run *run, Error *e)
 {
-        struct NetworkWatch *network = run->network;
+        NetworkWatch *network = run->network;
         int r;
 
         if (!network || !network->sink)
@@ -174,7 +178,7 @@ int network_attach(Run *run, Error *e)
 /* Nothing of the job lives: what is still in the device is bounded. */
 void network_finish(Run *run)
 {
-        struct NetworkWatch *network = run->network;
+        NetworkWatch *network = run->network;
         EgressEvidence *egress = &run->outcome->egress;
         bool all = false;
         uint64_t lost;
@@ -197,11 +201,12 @@ void network_finish(Run *run)
         egress->observed = true;
         egress->lost = lost == UNKNOWN ? 0 : lost;
         egress_collect(network->egress, egress);
+        egress_name_programs(egress, &run->outcome->processes);
 }
 
 void network_clear(Run *run)
 {
-        struct NetworkWatch *network = run->network;
+        NetworkWatch *network = run->network;
 
         if (network) {
                 network->source = sd_event_source_disable_unref(network->source);
