@@ -194,6 +194,7 @@ static int refuse_layer_keys(Plan *plan)
                 { "job.workspace: \"fresh\"", plan->workspace == WORKSPACE_FRESH },
                 { "job.files", plan->job->n_files > 0 },
                 { "allow_changes", plan->allow_changes != NULL },
+                { "the policy's scratch_writes: \"fail\"", plan->policy->scratch_writes == SCRATCH_FAIL },
                 { "policy.root", plan->policy->root != NULL },
                 { "policy.hidden_paths", strv_length(plan->policy->hidden_paths) > 0 },
                 { "policy.read_only_paths", strv_length(plan->policy->read_only_paths) > 0 },

@@ -123,7 +123,7 @@ static int watch_source(Run *run, int fd, sd_event_io_handler_t handler, sd_even
 
 static int open_trace(Run *run, ProcessWatch *watch)
 {
-        int r = trace_open(run->slice_fd, run->trace_device, &watch->trace);
+        int r = trace_open(run->slice_fd, NULL, &watch->trace);
 
         if (r < 0)
                 return outcome_blind_spot(run->outcome,
@@ -145,6 +145,9 @@ static int open_programs(Run *run, ProcessWatch *watch, Error *e)
                                 "after their start, and may be missed");
         r = programs_open(run->proc_fd, &watch->programs, &reason);
 
+        if (r == 0 && programs_unwatched(watch->programs) && may_run_is_asked(run))
+                r = error_set(&reason, -EOPNOTSUPP, "fanotify cannot watch %s",
+                                programs_unwatched(watch->programs));
         if (r < 0 && may_run_is_asked(run))
                 return error_set(e, -EOPNOTSUPP,
                                 "the policy %s decides which programs may run, and this host cannot refuse them: %s",
@@ -154,7 +157,13 @@ static int open_programs(Run *run, ProcessWatch *watch, Error *e)
                                 "processes.tree: programs and their arguments are looked up after their start, "
                                 "and may be missed (%s)",
                                 reason.text);
-        return watch_source(run, programs_fd(watch->programs), on_programs, &watch->programs_source);
+        if (programs_unwatched(watch->programs))
+                r = outcome_blind_spot(run->outcome,
+                                "processes.tree: fanotify cannot watch %s: programs and their arguments are looked "
+                                "up after their start there, and may be missed",
+                                programs_unwatched(watch->programs));
+        return r < 0 ? r
+                     : watch_source(run, programs_fd(watch->programs), on_programs, &watch->programs_source);
 }
 
 int processes_attach(Run *run, Error *e)
@@ -211,7 +220,7 @@ void processes_finish(Run *run)
                 tree->lost += trace_lost(watch->trace);
         if (watch->programs)
                 tree->lost += programs_lost(watch->programs);
-        tree->complete = watch->programs && !watch->broken;
+        tree->complete = watch->programs && !programs_unwatched(watch->programs) && !watch->broken;
 }
 
 void processes_clear(Run *run)
@@ -222,6 +231,8 @@ void processes_clear(Run *run)
                 return;
         sd_event_source_disable_unref(watch->trace_source);
         sd_event_source_disable_unref(watch->programs_source);
+        trace_give(watch->trace, &run->closing);
+        programs_give(watch->programs, &run->closing);
         trace_free(watch->trace);
         programs_free(watch->programs);
         tree_builder_free(watch->tree);
