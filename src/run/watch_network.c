@@ -9,11 +9,10 @@
 #include <sys/epoll.h>
 
 #include "core/egress.h"
+#include "run/watch_processes.h"
 #include "sys/host.h"
 #include "sys/netns.h"
-#include "sys/proc.h"
 #include "sys/sink.h"
-#include "sys/trace.h"
 
 /* Packets that are handled before the other events have their turn. */
 #define BATCH_MAX 64u
@@ -23,7 +22,6 @@
 struct NetworkWatch {
         Sink *sink;
         Egress *egress;
-        Trace *trace; /* NULL: nobody says who sent a packet */
         sd_event_source *source;
         SenderQueue senders;
         size_t n_packets, sizes[BATCH_MAX];
@@ -67,13 +65,10 @@ int network_prepare(Run *run, Error *e)
                      : 0;
 }
 
-static int on_trace(void *userdata, const TraceEvent *event)
+void network_trace(Run *run, const TraceEvent *event)
 {
-        struct NetworkWatch *network = userdata;
-
-        if (event->kind == TRACE_SEND)
-                senders_add(&network->senders, event);
-        return 0;
+        if (run->network && event->kind == TRACE_SEND)
+                senders_add(&run->network->senders, event);
 }
 
 /* Reads what is there, up to a batch. Returns whether that was all. */
@@ -110,8 +105,11 @@ static int handle_packet(Run *run, const uint8_t *data, size_t size)
                 return r;
         if (reply.size > 0)
                 sink_write(network->sink, reply.data, reply.size);
-        if (reply.fresh && pid > 0)
-                (void) proc_program(pid, run->netns_fd, &reply.fresh->program);
+        if (reply.fresh && pid > 0) {
+                const char *program = processes_program(run, pid);
+
+                reply.fresh->program = program ? strdup(program) : NULL;
+        }
         return 0;
 }
 
@@ -123,8 +121,7 @@ static int handle_batch(Run *run, bool *ret_all)
         int r = 0;
 
         *ret_all = read_batch(network);
-        if (network->trace)
-                r = trace_read(network->trace, on_trace, network);
+        processes_sync(run);
         for (size_t i = 0; r >= 0 && i < network->n_packets; i++)
                 r = handle_packet(run, network->packets[i], network->sizes[i]);
         if (*ret_all)
@@ -161,13 +158,8 @@ int network_attach(Run *run, Error *e)
         /* What the kernel had to say about a new device. */
         while (!read_batch(network))
                 ;
-        r = trace_open(run->slice_fd, SINK_DEVICE, &network->trace);
-        if (r < 0)
-                r = outcome_blind_spot(
-                                run->outcome, "egress: which process tried is not known (%s)", strerror(-r));
-        if (r >= 0)
-                r = sd_event_add_io(run->event, &network->source, sink_fd(network->sink), EPOLLIN, on_packets,
-                                run);
+        run->trace_device = SINK_DEVICE;
+        r = sd_event_add_io(run->event, &network->source, sink_fd(network->sink), EPOLLIN, on_packets, run);
         return r < 0 ? error_errno(e, r, "the sink of the job's network") : 0;
 }
 
@@ -205,7 +197,6 @@ void network_clear(Run *run)
 
         if (network) {
                 network->source = sd_event_source_disable_unref(network->source);
-                trace_free(network->trace);
                 sink_free(network->sink);
                 egress_free(network->egress);
                 free(network);

@@ -59,9 +59,15 @@ int watch_sockets_attach(Run *run, _unused_ Error *e)
                                : "only those of TCP and UDP are told of");
 }
 
-void watch_sockets_listen(Run *run, const TraceEvent *event, const char *program)
+void watch_sockets_trace(Run *run, const TraceEvent *event)
 {
-        SocketRecord record = {
+        const char *program;
+        SocketRecord record;
+
+        if (event->kind != TRACE_LISTEN || !run->sockets)
+                return;
+        program = processes_program(run, event->pid);
+        record = (SocketRecord){
                 .family = event->local.family,
                 .type = SOCK_STREAM,
                 .protocol = IPPROTO_TCP,
@@ -70,7 +76,6 @@ void watch_sockets_listen(Run *run, const TraceEvent *event, const char *program
                 .pid = event->pid,
                 .program = program ? strdup(program) : NULL,
         };
-
         if (socket_listening_add(&run->outcome->sockets.listening, &record) < 0)
                 run_lose_evidence(run, "no memory for the list of sockets");
 }
@@ -229,8 +234,12 @@ void watch_sockets_look(Run *run, SocketHolders *holders)
 
 void watch_sockets_finish(Run *run)
 {
-        if (run->sockets)
-                stop_reading(run);
+        if (!run->sockets)
+                return;
+        stop_reading(run);
+        if (!run->outcome->processes.observed)
+                (void) outcome_blind_spot(run->outcome,
+                                "sockets.listening: those that were closed before the end are not listed");
 }
 
 void watch_sockets_clear(Run *run)

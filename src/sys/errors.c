@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
+#include "sys/closing.h"
 #include "sys/tracefs.h"
 
 struct ErrorCounter {
@@ -16,8 +17,7 @@ ErrorCounter *error_counter_free(ErrorCounter *counter)
 {
         if (!counter)
                 return NULL;
-        for (size_t i = 0; i < _COUNTED_ERROR_MAX * counter->n_cpus; i++)
-                safe_close(counter->fds[i]);
+        close_later(counter->fds, counter->fds ? _COUNTED_ERROR_MAX * counter->n_cpus : 0);
         free(counter->fds);
         free(counter);
         return NULL;

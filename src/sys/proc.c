@@ -167,28 +167,6 @@ int proc_isolation_facts(int proc_fd, int netns_fd, uid_t uid, Outcome *o)
         return r;
 }
 
-int proc_program(pid_t pid, int netns_fd, char **ret)
-{
-        _cleanup_close_ int fd = -EBADF;
-        struct stat theirs, wanted;
-        char target[PATH_MAX];
-        ssize_t n;
-        int r = proc_open_dir(pid, &fd);
-
-        if (r < 0)
-                return r;
-        if (fstatat(fd, "ns/net", &theirs, 0) < 0 || fstat(netns_fd, &wanted) < 0)
-                return -errno;
-        if (theirs.st_ino != wanted.st_ino || theirs.st_dev != wanted.st_dev)
-                return -ESRCH;
-        n = readlinkat(fd, "exe", target, sizeof(target) - 1);
-        if (n < 0)
-                return -errno;
-        target[n] = '\0';
-        *ret = strdup(target);
-        return *ret ? 0 : -ENOMEM;
-}
-
 /* Reads NUL-separated arguments, cut at CMDLINE_MAX. */
 static int read_argv(int proc_fd, char ***ret)
 {
@@ -247,4 +225,20 @@ int proc_describe(pid_t pid, uint64_t release_boottime_usec, ProcessRecord *ret)
         if (r == 0)
                 r = read_argv(fd, &ret->argv);
         return r;
+}
+
+int proc_program(pid_t pid, char **ret_path, char ***ret_argv)
+{
+        _cleanup_close_ int fd = -EBADF;
+        char path[PATH_MAX];
+        ssize_t n;
+        int r = proc_open_dir(pid, &fd);
+
+        if (r < 0)
+                return r;
+        n = readlinkat(fd, "exe", path, sizeof(path));
+        if (n <= 0 || n == (ssize_t) sizeof(path))
+                return n < 0 ? -errno : -ENAMETOOLONG;
+        *ret_path = strndup(path, (size_t) n);
+        return *ret_path ? read_argv(fd, ret_argv) : -ENOMEM;
 }

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "sys/closing.h"
 #include "sys/tracefs.h"
 
 /* What the buffers of all CPUs may take together, and each of them. */
@@ -29,6 +30,7 @@
 typedef enum Source {
         SOURCE_TASKS, /* forks, execs and exits */
         SOURCE_EXIT,
+        SOURCE_FAILED,
         SOURCE_DELIVER,
         SOURCE_GENERATE,
         SOURCE_LISTEN,
@@ -49,6 +51,7 @@ static const struct {
         const char *fields[FIELDS_MAX + 1];
 } source_table[_SOURCE_MAX] = {
         [SOURCE_EXIT] = { "raw_syscalls/sys_enter", NULL, { "id", "args" } },
+        [SOURCE_FAILED] = { "raw_syscalls/sys_exit", NULL, { "ret" } },
         [SOURCE_DELIVER] = { "signal/signal_deliver", "sa_handler == 0 && " IS_FATAL,
                         { "sig", "common_pid" } },
         [SOURCE_GENERATE] = { "signal/signal_generate", "result == 0 && " IS_FATAL, { "sig", "pid" } },
@@ -59,7 +62,7 @@ static const struct {
 };
 
 typedef struct Cpu {
-        int fds[_SOURCE_MAX];
+        int *fds; /* _SOURCE_MAX of them */
         uint64_t ids[_SOURCE_MAX];
         struct perf_event_mmap_page *page; /* the buffer follows it */
 } Cpu;
@@ -80,6 +83,7 @@ typedef struct Sent {
 
 struct Trace {
         Cpu *cpus;
+        int *fds; /* of all of them */
         size_t n_cpus, ring_size;
         int epoll_fd;
         Source owner;     /* whose the buffers are; all others write into them */
@@ -96,13 +100,13 @@ Trace *trace_free(Trace *trace)
         if (!trace)
                 return NULL;
         for (size_t i = 0; i < trace->n_cpus; i++) {
-                Cpu *cpu = &trace->cpus[i];
+                struct perf_event_mmap_page *page = trace->cpus[i].page;
 
-                for (Source source = 0; source < _SOURCE_MAX; source++)
-                        safe_close(cpu->fds[source]);
-                if (cpu->page)
-                        (void) munmap(cpu->page, trace->ring_size + (size_t) getpagesize());
+                if (page)
+                        (void) munmap(page, trace->ring_size + (size_t) getpagesize());
         }
+        close_later(trace->fds, trace->n_cpus * _SOURCE_MAX);
+        free(trace->fds);
         safe_close(trace->epoll_fd);
         free(trace->cpus);
         free(trace->pending);
@@ -163,6 +167,9 @@ static int set_filter(int fd, Source source, const char *device)
         if (source == SOURCE_EXIT)
                 (void) snprintf(filter, sizeof(filter), "id == %d || id == %d", (int) SYS_exit_group,
                                 (int) SYS_exit);
+        else if (source == SOURCE_FAILED)
+                (void) snprintf(filter, sizeof(filter), "ret < 0 && (id == %d || id == %d)", (int) SYS_execve,
+                                (int) SYS_execveat);
         else if (source == SOURCE_SEND)
                 (void) snprintf(filter, sizeof(filter), "!(common_flags & 24) && name == \"%s\"", device);
         return ioctl(fd, PERF_EVENT_IOC_SET_FILTER,
@@ -228,13 +235,15 @@ static int new_trace(Trace **ret)
         if (trace->epoll_fd < 0 || cpus <= 0)
                 return -errno;
         trace->cpus = calloc((size_t) cpus, sizeof(Cpu));
-        if (!trace->cpus)
+        trace->fds = calloc((size_t) cpus, sizeof(int[_SOURCE_MAX]));
+        if (!trace->cpus || !trace->fds)
                 return -ENOMEM;
         trace->n_cpus = (size_t) cpus;
         trace->ring_size = choose_ring_size(trace->n_cpus);
+        for (size_t i = 0; i < trace->n_cpus * _SOURCE_MAX; i++)
+                trace->fds[i] = -EBADF;
         for (size_t i = 0; i < trace->n_cpus; i++)
-                for (Source source = 0; source < _SOURCE_MAX; source++)
-                        trace->cpus[i].fds[source] = -EBADF;
+                trace->cpus[i].fds = trace->fds + i * _SOURCE_MAX;
         *ret = TAKE_PTR(trace);
         return 0;
 }
@@ -401,12 +410,16 @@ static int read_tracepoint(const Trace *trace, const Sample *sample, Pending *re
 {
         TraceEvent *event = &ret->event;
 
-        *ret = (Pending){ .nsec = sample->nsec, .event.pid = sample->pid };
+        *ret = (Pending){ .nsec = sample->nsec, .event = { .pid = sample->pid, .tid = sample->tid } };
         switch (sample->source) {
         case SOURCE_EXIT:
                 event->kind = field_value(trace, sample, 0) == SYS_exit_group ? TRACE_STATUS : TRACE_LEFT;
                 event->value = (int) (field_value(trace, sample, 1) & 0xff);
                 return event->kind == TRACE_STATUS || sample->pid == sample->tid;
+        case SOURCE_FAILED:
+                event->kind = TRACE_FAILED;
+                event->value = -(int) field_value(trace, sample, 0);
+                return 1;
         case SOURCE_DELIVER:
         case SOURCE_GENERATE:
                 event->kind = TRACE_SIGNAL;
@@ -434,7 +447,7 @@ static int read_task(Record *record, bool forked, Pending *ret)
 {
         pid_t pid = (pid_t) take(record, 4), ppid = (pid_t) take(record, 4), tid = (pid_t) take(record, 4);
 
-        *ret = (Pending){ .event = { .pid = pid, .kind = TRACE_EXIT } };
+        *ret = (Pending){ .event = { .pid = pid, .tid = tid, .kind = TRACE_EXIT } };
         if (forked)
                 ret->event.kind = pid == tid ? TRACE_FORK : TRACE_THREAD;
         if (ret->event.kind == TRACE_FORK)
@@ -451,7 +464,7 @@ static int read_exec(Record *record, Pending *ret)
         if (record->size < sizeof(struct perf_event_header) + 8 + TRAILER_SIZE)
                 return -EBADMSG;
         ret->event.pid = (pid_t) take(record, 4);
-        (void) take(record, 4);
+        ret->event.tid = (pid_t) take(record, 4);
         memcpy(ret->event.name, record->data + record->at,
                         MIN(record->size - record->at - TRAILER_SIZE, sizeof(ret->event.name) - 1));
         record->at = record->size - TRAILER_SIZE + 8;

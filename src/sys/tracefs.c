@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sys/tracefs.h"
 
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mount.h>
+#include <sys/vfs.h>
 
 #include "base/number.h"
 #include "sys/file.h"
@@ -11,8 +14,14 @@
 
 int tracefs_open(int *ret_fd)
 {
+        _cleanup_close_ int fd = open("/sys/kernel/tracing", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         MountOption none[] = { { 0 } };
+        struct statfs fs;
 
+        if (fd >= 0 && fstatfs(fd, &fs) == 0 && fs.f_type == TRACEFS_MAGIC) {
+                *ret_fd = TAKE_FD(fd);
+                return 0;
+        }
         return mount_new("tracefs", none, MOUNT_ATTR_RDONLY, ret_fd, NULL);
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-/* A tracefs of our own, attached nowhere: the host may have none mounted. */
+/* The host's, or where it has none mounted one of our own, attached nowhere. */
 int tracefs_open(int *ret_fd);
 
 /* event: "system/name". Its number for perf_event_open(2). */
