@@ -3,6 +3,7 @@
 /* Joins the observers of a running job; each has its calls here, in the order of a run. */
 
 #include "run/state.h"
+#include "run/watch_network.h"
 #include "run/watch_open.h"
 #include "run/watch_processes.h"
 #include "run/watch_sockets.h"
@@ -29,7 +30,6 @@ int observers_attach(Run *run, Error *e)
 
 void observers_trace(Run *run, const TraceEvent *event)
 {
-        network_trace(run, event);
         watch_sockets_trace(run, event);
 }
 
@@ -42,6 +42,7 @@ void observers_look(Run *run)
         watch_sockets_look(run, &holders);
 }
 
+/* The packets after the processes: who sent them is known then. */
 void observers_finish(Run *run)
 {
         processes_finish(run);

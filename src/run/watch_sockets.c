@@ -132,6 +132,8 @@ static int on_socket(void *userdata, SocketRecord *record)
         bool inet = record->family == AF_INET || record->family == AF_INET6;
         int r = 0;
 
+        if (holder && holder->own)
+                return 0;
         /* In the host's network, the kernel tells apart only Internet sockets. */
         if (look->run->plan->network == NETWORK_HOST && !inet && !holder)
                 return 0;
@@ -151,7 +153,7 @@ static int add_unknown(Look *look)
                 const SocketHolder *holder = &look->holders->items[i];
                 SocketRecord record = { .inode = holder->inode };
 
-                if (holder->known)
+                if (holder->known || holder->own)
                         continue;
                 r = name_holder(look, &record, holder->pid);
                 if (r >= 0)
