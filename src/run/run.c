@@ -448,6 +448,7 @@ int run_execute(const Plan *plan, const RunOptions *options, Outcome *outcome)
                 .service_fd = -EBADF,
                 .events_fd = -EBADF,
                 .tasks_fd = -EBADF,
+                .ipcns_fd = -EBADF,
                 .stdin_fd = -EBADF,
                 .output_fds = { -EBADF, -EBADF },
                 .phase_start_usec = now_monotonic(),

@@ -15,6 +15,7 @@
 #include "sys/closing.h"
 #include "sys/errors.h"
 #include "sys/manager.h"
+#include "sys/sockets.h"
 
 typedef enum RunState {
         RUN_STARTING, /* the manager has been asked; the stage is not at the gate yet */
@@ -64,10 +65,13 @@ typedef struct Run {
         struct ProcessWatch *processes; /* watch_processes.h */
         const char *trace_device;       /* whose packets are traced; NULL: none */
         Closing closing;
-        Usage base; /* what the slice had used when the gate was opened */
+        Sockets *sockets;     /* NULL: they are not observed */
+        int ipcns_fd;         /* the job's own IPC namespace; < 0: it has none */
+        uint64_t keys_before; /* of the job's uid, at the gate */
+        Usage base;           /* what the slice had used when the gate was opened */
 
         sd_event_source *gate_source, *life_source, *exit_source, *events_source, *tasks_source,
-                        *output_sources[2];
+                        *sockets_source, *output_sources[2];
         sd_event_source *timers[_RUN_TIMER_MAX], *signals[3];
 
         pid_t child; /* bounded: the stage, started by us and not waited for yet; 0: none */

@@ -2,7 +2,9 @@
 #include "sample.h"
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 static char *copy(const char *text)
@@ -234,6 +236,26 @@ void sample_program(Sample *s, ProcessNode *node, const char *path, const char *
         if (argument)
                 assert(strv_extend(&run->argv, argument) == 0);
         s->outcome->processes.programs++;
+}
+
+SocketRecord *sample_listening(Sample *s, uint16_t port, pid_t pid, bool left)
+{
+        SocketList *list = &s->outcome->sockets.listening;
+        SocketRecord record = {
+                .family = AF_INET,
+                .type = SOCK_STREAM,
+                .protocol = IPPROTO_TCP,
+                .local = { .family = AF_INET, .port = port },
+                .state = 10,
+                .inode = 4711,
+                .pid = pid,
+                .left = left,
+                .program = copy("/usr/bin/python3.11"),
+        };
+
+        s->outcome->sockets.observed = true;
+        assert(socket_list_add(list, &record) == 0);
+        return &list->items[list->n - 1];
 }
 
 EgressRecord *sample_egress(Sample *s, EgressProtocol protocol, const char *address, uint16_t port,

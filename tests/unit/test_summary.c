@@ -96,6 +96,8 @@ TEST(fail)
         s.outcome->leftovers.items[1].program = strdup("/usr/bin/python3");
         sample_program(&s, sample_process(&s, 40, 0), "/usr/bin/dash", "sh");
         sample_process(&s, 41, 40);
+        sample_listening(&s, 8080, 41, true);
+        s.outcome->sockets.leftover.total = 2;
         text = print_sample(&s, false);
         CHECK(startswith(text, "FAIL  sample-1\n"));
         CHECK_HAS(text, "exit 2 (expected 0)\n");
@@ -103,6 +105,8 @@ TEST(fail)
         CHECK_HAS(text, "cpu: cpu.stat nr_throttled 3 (slowed down, not harmed)\n");
         CHECK_HAS(text, "2 processes: sleep (41), /usr/bin/python3 (42)\n");
         CHECK_HAS(text, "processes 2, 1 program started\n");
+        CHECK_HAS(text, "listened  tcp 0.0.0.0:8080 (41)\n");
+        CHECK_HAS(text, "2 open sockets\n");
         CHECK_HAS(text, "| No such file or directory\n");
         CHECK_HAS(text, "exit_code: exit code 2, expected 0\n");
         CHECK_HAS(text, "killed_by_limit: memory (limit 512M)");
