@@ -63,12 +63,11 @@ typedef struct Run {
         Capture *captures[2];
         ErrorCounter *errors;
         struct ProcessWatch *processes; /* watch_processes.h */
-        const char *trace_device;       /* whose packets are traced; NULL: none */
+        Sockets *sockets;               /* NULL: they are not observed */
+        int ipcns_fd;                   /* the job's own IPC namespace; < 0: it has none */
+        uint64_t keys_before;           /* of the job's uid, at the gate */
         Closing closing;
-        Sockets *sockets;     /* NULL: they are not observed */
-        int ipcns_fd;         /* the job's own IPC namespace; < 0: it has none */
-        uint64_t keys_before; /* of the job's uid, at the gate */
-        Usage base;           /* what the slice had used when the gate was opened */
+        Usage base; /* what the slice had used when the gate was opened */
 
         sd_event_source *gate_source, *life_source, *exit_source, *events_source, *tasks_source,
                         *sockets_source, *output_sources[2];
@@ -128,13 +127,6 @@ void observers_finish(Run *run);
 void observers_clear(Run *run);
 /* An event of the trace, in the order of their time. */
 void observers_trace(Run *run, const TraceEvent *event);
-
-/* --- watch_network.c: called by the observers --- */
-int network_prepare(Run *run, Error *e);
-int network_attach(Run *run, Error *e);
-void network_trace(Run *run, const TraceEvent *event);
-void network_finish(Run *run);
-void network_clear(Run *run);
 
 /* What was to be seen and was missed. */
 void run_lose_evidence(Run *run, const char *format, ...) _printf_(2, 3);

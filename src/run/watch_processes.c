@@ -11,7 +11,7 @@
 #include "sys/trace.h"
 
 struct ProcessWatch {
-        Trace *trace, *packets; /* apart: see trace_open() */
+        Trace *trace;
         Programs *programs;
         TreeBuilder *tree;
         sd_event_source *trace_source, *programs_source;
@@ -45,12 +45,11 @@ static int on_event(void *userdata, const TraceEvent *event)
 void processes_sync(Run *run)
 {
         ProcessWatch *watch = run->processes;
-        int r = 0;
+        int r;
 
-        if (watch && watch->trace)
-                r = trace_read(watch->trace, on_event, run);
-        if (r >= 0 && watch && watch->packets)
-                r = trace_read(watch->packets, on_event, run);
+        if (!watch || !watch->trace)
+                return;
+        r = trace_read(watch->trace, on_event, run);
         if (r < 0)
                 broken(run, "the trace of processes could not be read", r);
 }
@@ -136,17 +135,6 @@ static int open_trace(Run *run, ProcessWatch *watch)
         return watch_source(run, trace_fd(watch->trace), on_trace, &watch->trace_source);
 }
 
-/* Read when there is a packet to be told of, and when events of processes are. */
-static int open_packets(Run *run, ProcessWatch *watch)
-{
-        int r = run->trace_device ? trace_open(run->slice_fd, run->trace_device, &watch->packets) : 0;
-
-        return r < 0 ? outcome_blind_spot(run->outcome,
-                                       "egress: who sent a packet is not seen (perf_event_open: %s)",
-                                       strerror(-r))
-                     : 0;
-}
-
 static int open_programs(Run *run, ProcessWatch *watch)
 {
         Error reason = ERROR_INIT;
@@ -177,8 +165,6 @@ int processes_attach(Run *run, Error *e)
                 return error_errno(e, -ENOMEM, "the processes of the job cannot be watched");
         run->processes = watch;
         r = open_trace(run, watch);
-        if (r >= 0)
-                r = open_packets(run, watch);
         if (r >= 0)
                 r = open_programs(run, watch);
         if (r >= 0)
@@ -225,7 +211,8 @@ void processes_finish(Run *run)
         if (watch->programs)
                 tree->lost += programs_lost(watch->programs);
         /* It ran, and nothing of that was seen: whatever the cause, the observers are blind. */
-        if (tree->programs == 0 && run->outcome->exited && run->outcome->exec.error == 0)
+        if ((watch->trace || watch->programs) && tree->programs == 0 && run->outcome->exited &&
+                        run->outcome->exec.error == 0)
                 tree->lost++;
         tree->complete = watch->programs && !programs_unwatched(watch->programs) && !watch->broken;
 }
@@ -241,8 +228,6 @@ void processes_clear(Run *run)
         trace_give(watch->trace, &run->closing);
         programs_give(watch->programs, &run->closing);
         trace_free(watch->trace);
-        trace_give(watch->packets, &run->closing);
-        trace_free(watch->packets);
         programs_free(watch->programs);
         tree_builder_free(watch->tree);
         free(watch);

@@ -211,6 +211,26 @@ void sample_leftover(Sample *s, pid_t pid, const char *comm)
         list->total++;
 }
 
+SocketRecord *sample_listening(Sample *s, uint16_t port, pid_t pid, bool left)
+{
+        SocketList *list = &s->outcome->sockets.listening;
+        SocketRecord record = {
+                .family = AF_INET,
+                .type = SOCK_STREAM,
+                .protocol = IPPROTO_TCP,
+                .local = { .family = AF_INET, .port = port },
+                .state = 10,
+                .inode = 4711,
+                .pid = pid,
+                .left = left,
+                .program = copy("/usr/bin/python3.11"),
+        };
+
+        s->outcome->sockets.observed = true;
+        assert(socket_list_add(list, &record) == 0);
+        return &list->items[list->n - 1];
+}
+
 ProcessNode *sample_process(Sample *s, pid_t pid, pid_t ppid)
 {
         ProcessTree *tree = &s->outcome->processes;
@@ -236,26 +256,6 @@ void sample_program(Sample *s, ProcessNode *node, const char *path, const char *
         if (argument)
                 assert(strv_extend(&run->argv, argument) == 0);
         s->outcome->processes.programs++;
-}
-
-SocketRecord *sample_listening(Sample *s, uint16_t port, pid_t pid, bool left)
-{
-        SocketList *list = &s->outcome->sockets.listening;
-        SocketRecord record = {
-                .family = AF_INET,
-                .type = SOCK_STREAM,
-                .protocol = IPPROTO_TCP,
-                .local = { .family = AF_INET, .port = port },
-                .state = 10,
-                .inode = 4711,
-                .pid = pid,
-                .left = left,
-                .program = copy("/usr/bin/python3.11"),
-        };
-
-        s->outcome->sockets.observed = true;
-        assert(socket_list_add(list, &record) == 0);
-        return &list->items[list->n - 1];
 }
 
 EgressRecord *sample_egress(Sample *s, EgressProtocol protocol, const char *address, uint16_t port,

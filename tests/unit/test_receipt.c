@@ -235,6 +235,7 @@ TEST(golden_many_causes)
         sample_stream(&s.outcome->err, "bad \xff byte\0", 11, 64, 64);
         s.outcome->out.after_exit_bytes = 3;
         sample_leftover(&s, 77, "sleep");
+        sample_open(&s);
         s.outcome->leftovers.items[0].program = strdup("/usr/bin/python3");
         sample_program(&s, sample_process(&s, 70, 0), "/usr/bin/dash", "sh");
         sample_program(&s, s.outcome->processes.items, "/srv/work/a\xff", "a\xff");
@@ -246,7 +247,6 @@ TEST(golden_many_causes)
         s.outcome->processes.items[2].end_usec = 9001;
         s.outcome->processes.truncated = true;
         s.outcome->processes.lost = 2;
-        sample_open(&s);
         sample_allow(&s, "/srv/work/allowed");
         sample_change(&s, CHANGE_CHANGED, "/srv/work/lock\n\xff", FILE_REGULAR);
         sample_egress(&s, EGRESS_DNS, "198.18.0.53", 53, "example.org", 12, "/usr/bin/git")->count = 2;

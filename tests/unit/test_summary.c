@@ -93,11 +93,11 @@ TEST(fail)
         s.outcome->usage.nr_throttled = 3;
         sample_leftover(&s, 41, "sleep");
         sample_leftover(&s, 42, "sh");
+        sample_listening(&s, 8080, 41, true);
+        s.outcome->sockets.leftover.total = 2;
         s.outcome->leftovers.items[1].program = strdup("/usr/bin/python3");
         sample_program(&s, sample_process(&s, 40, 0), "/usr/bin/dash", "sh");
         sample_process(&s, 41, 40);
-        sample_listening(&s, 8080, 41, true);
-        s.outcome->sockets.leftover.total = 2;
         text = print_sample(&s, false);
         CHECK(startswith(text, "FAIL  sample-1\n"));
         CHECK_HAS(text, "exit 2 (expected 0)\n");
