@@ -138,14 +138,9 @@ static int open_trace(Run *run, ProcessWatch *watch)
 static int open_programs(Run *run, ProcessWatch *watch)
 {
         Error reason = ERROR_INIT;
-        int r;
-
-        /* Its mounts are the host's: everybody would be held up. */
-        if (is_bounded(run))
-                return outcome_blind_spot(run->outcome,
-                                "processes.tree: in the posture bounded, programs and their arguments are looked up "
-                                "after their start, and may be missed");
-        r = programs_open(run->proc_fd, &watch->programs, &reason);
+        /* In the posture bounded, too, the mounts are not the host's but those of our own namespace, in which
+         * the stage was started: nobody else is held up. */
+        int r = programs_open(run->proc_fd, &watch->programs, &reason);
 
         if (r < 0)
                 return outcome_blind_spot(run->outcome,
@@ -215,6 +210,10 @@ void processes_finish(Run *run)
                 tree->lost += trace_lost(watch->trace);
         if (watch->programs)
                 tree->lost += programs_lost(watch->programs);
+        /* It ran, and nothing of that was seen: whatever the cause, the observers are blind. */
+        if ((watch->trace || watch->programs) && tree->programs == 0 && run->outcome->exited &&
+                        run->outcome->exec.error == 0)
+                tree->lost++;
         tree->complete = watch->programs && !programs_unwatched(watch->programs) && !watch->broken;
 }
 
