@@ -18,7 +18,10 @@ int observers_attach(Run *run, Error *e)
         return r < 0 ? r : processes_attach(run, e);
 }
 
-void observers_trace(_unused_ Run *run, _unused_ const TraceEvent *event) {}
+void observers_trace(Run *run, const TraceEvent *event)
+{
+        network_trace(run, event);
+}
 
 void observers_look(Run *run)
 {
