@@ -126,45 +126,38 @@ typedef struct Printer {
 
 static void print_value(Printer *p, const cJSON *item, unsigned depth);
 
-/* Checked one by one: a stream to memory that cannot grow says so here only, and drops what it was given. */
-static void put(Printer *p, const void *data, size_t size)
+/* A memory stream that cannot grow drops bytes without setting its error flag; only the call tells. */
+static void put_bytes(Printer *p, const void *data, size_t size)
 {
         if (fwrite(data, 1, size, p->out) != size)
                 p->error = -ENOMEM;
 }
 
-static void put_text(Printer *p, const char *text)
+static void put(Printer *p, const char *text)
 {
-        put(p, text, strlen(text));
-}
-
-static void put_char(Printer *p, char c)
-{
-        if (fputc(c, p->out) == EOF)
-                p->error = -ENOMEM;
+        put_bytes(p, text, strlen(text));
 }
 
 static void print_newline(Printer *p, unsigned depth)
 {
         if (!p->indented)
                 return;
-        put_char(p, '\n');
+        put(p, "\n");
         for (unsigned i = 0; i < depth; i++)
-                put_text(p, "  ");
+                put(p, "  ");
 }
 
 static void print_control(Printer *p, uint8_t c)
 {
         static const char from[] = "\b\f\n\r\t", to[] = "bfnrt";
         const char *found = c ? strchr(from, c) : NULL;
-
-        char text[16];
+        char text[8];
 
         if (found)
                 (void) snprintf(text, sizeof(text), "\\%c", to[found - from]);
         else
                 (void) snprintf(text, sizeof(text), "\\u%04x", c);
-        put_text(p, text);
+        put(p, text);
 }
 
 /* Bytes that are not UTF-8 become U+FFFD: whatever built the tree, what is printed is JSON. */
@@ -173,21 +166,21 @@ static void print_string(Printer *p, const char *text)
         const uint8_t *bytes = (const uint8_t *) text;
         size_t size = strlen(text), n;
 
-        put_char(p, '"');
+        put(p, "\"");
         for (size_t i = 0; i < size; i += n) {
                 n = utf8_sequence(bytes + i, size - i);
                 if (n == 0) {
-                        put_text(p, "\xef\xbf\xbd");
+                        put(p, "\xef\xbf\xbd");
                         n = 1;
                 } else if (bytes[i] < 0x20 || bytes[i] == 0x7f) {
                         print_control(p, bytes[i]);
                 } else {
                         if (bytes[i] == '"' || bytes[i] == '\\')
-                                put_char(p, '\\');
-                        put(p, bytes + i, n);
+                                put(p, "\\");
+                        put_bytes(p, bytes + i, n);
                 }
         }
-        put_char(p, '"');
+        put(p, "\"");
 }
 
 /* The shortest text that reads back as the same double. */
@@ -196,12 +189,12 @@ static void print_number(Printer *p, double value)
         char text[64];
 
         if (!isfinite(value)) {
-                put_text(p, "null");
+                put(p, "null");
                 return;
         }
         if (value == trunc(value) && fabs(value) <= (double) EXACT_MAX) {
                 (void) snprintf(text, sizeof(text), "%" PRId64, (int64_t) value);
-                put_text(p, text);
+                put(p, text);
                 return;
         }
         for (int digits = 15; digits <= 17; digits++) {
@@ -209,7 +202,7 @@ static void print_number(Printer *p, double value)
                 if (strtod(text, NULL) == value)
                         break;
         }
-        put_text(p, text);
+        put(p, text);
 }
 
 static int compare_members(const void *a, const void *b)
@@ -247,20 +240,20 @@ static void print_container(Printer *p, const cJSON *item, unsigned depth)
         size_t n;
         _cleanup_free_ const cJSON **children = collect(p, item, &n);
 
-        put_char(p, object ? '{' : '[');
+        put(p, object ? "{" : "[");
         for (size_t i = 0; children && i < n; i++) {
                 if (i > 0)
-                        put_char(p, ',');
+                        put(p, ",");
                 print_newline(p, depth + 1);
                 if (object) {
                         print_string(p, children[i]->string ? children[i]->string : "");
-                        put_text(p, p->indented ? ": " : ":");
+                        put(p, p->indented ? ": " : ":");
                 }
                 print_value(p, children[i], depth + 1);
         }
         if (n > 0)
                 print_newline(p, depth);
-        put_char(p, object ? '}' : ']');
+        put(p, object ? "}" : "]");
 }
 
 static void print_value(Printer *p, const cJSON *item, unsigned depth)
@@ -270,11 +263,11 @@ static void print_value(Printer *p, const cJSON *item, unsigned depth)
         else if (cJSON_IsString(item))
                 print_string(p, item->valuestring);
         else if (cJSON_IsRaw(item))
-                put_text(p, item->valuestring);
+                put(p, item->valuestring);
         else if (cJSON_IsNumber(item))
                 print_number(p, item->valuedouble);
         else
-                put_text(p, cJSON_IsTrue(item) ? "true" : cJSON_IsFalse(item) ? "false" : "null");
+                put(p, cJSON_IsTrue(item) ? "true" : cJSON_IsFalse(item) ? "false" : "null");
 }
 
 static char *print(const cJSON *item, bool indented, bool sorted, const char *end)
@@ -290,7 +283,7 @@ static char *print(const cJSON *item, bool indented, bool sorted, const char *en
         saved = uselocale(newlocale(LC_ALL_MASK, "C", (locale_t) 0)); /* static, cannot fail for "C" */
         print_value(&p, item, 0);
         (void) uselocale(saved);
-        put_text(&p, end);
+        put(&p, end);
         if (fclose(p.out) != 0 || p.error < 0) {
                 free(text);
                 return NULL;

@@ -210,6 +210,7 @@ void network_clear(Run *run)
 
         if (network) {
                 network->source = sd_event_source_disable_unref(network->source);
+                trace_give(network->trace, &run->closing);
                 trace_free(network->trace);
                 sink_free(network->sink);
                 egress_free(network->egress);

@@ -5,6 +5,7 @@
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <poll.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "sys/namespace.h"

@@ -11,6 +11,7 @@
 #include <linux/unix_diag.h>
 #include <linux/vm_sockets_diag.h>
 #include <netinet/tcp.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #define ANSWER_MAX KIB(32)
