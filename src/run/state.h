@@ -161,6 +161,4 @@ int run_main_ended(Run *run);
 int run_advance(Run *run);
 int on_cgroup_events(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 int on_tasks_events(sd_event_source *source, int fd, uint32_t revents, void *userdata);
-/* What a job printed before its end is read before the end is seen. */
-void run_read_output(Run *run);
 int on_output(sd_event_source *source, int fd, uint32_t revents, void *userdata);
