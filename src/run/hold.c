@@ -216,7 +216,6 @@ static int on_main_exit(
 static int watch(Run *run)
 {
         int r = sd_event_add_io(run->event, &run->exit_source, run->pidfd, EPOLLIN, on_main_exit, run);
-
         if (r >= 0)
                 r = sd_event_source_set_priority(run->exit_source, RUN_PRIORITY_EVIDENCE);
 
