@@ -14,6 +14,7 @@
 #include "sys/file.h"
 #include "sys/gate.h"
 #include "sys/host.h"
+#include "sys/inside.h"
 #include "sys/proc.h"
 
 #define JOB_UMASK       0022u
@@ -33,11 +34,13 @@ static const struct {
         { "uid", NULL },
         { "no_new_privs", "NoNewPrivileges" },
         { "seccomp", "SystemCallFilter" },
+        { "seccomp.filters", "SystemCallFilter" },
         { "capabilities.effective", "CapabilityBoundingSet" },
         { "capabilities.permitted", "CapabilityBoundingSet" },
         { "capabilities.inheritable", "CapabilityBoundingSet" },
         { "capabilities.bounding", "CapabilityBoundingSet" },
         { "capabilities.ambient", NULL },
+        { "devices", "PrivateDevices" },
 };
 
 static bool asked_for(const Plan *plan, const char *fact)
@@ -53,7 +56,7 @@ static bool asked_for(const Plan *plan, const char *fact)
                 return value && (value->info->type != PROPERTY_BOOL || value->boolean) &&
                        (value->info->type != PROPERTY_CAPS || value->number == 0);
         }
-        return true; /* limits and mounts */
+        return true; /* limits, groups, mounts, hidden paths */
 }
 
 /* Limits as the kernel has them, from the slice. */
@@ -126,6 +129,13 @@ static int observe(Run *run, Error *e)
         int r = proc_isolation_facts(
                         run->proc_fd, run->plan->network == NETWORK_NONE, run->uid, run->outcome);
 
+        if (r == 0)
+                r = inside_process_facts(
+                                run->proc_fd, run->gid, &run->plan->service_properties, run->outcome);
+        if (r == 0)
+                r = inside_device_facts(run->proc_fd, run->outcome);
+        if (r == 0)
+                r = inside_hidden_facts(run->proc_fd, run->plan->policy->hidden_paths, run->outcome);
         if (r == 0)
                 r = add_limit_facts(run);
         if (r == 0)
