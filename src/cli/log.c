@@ -75,7 +75,8 @@ static int take_option(int option, LogArguments *a, Error *e)
                 a->verdict = optarg;
                 return is_verdict(optarg) ? 0 : error_set(e, -EINVAL, "\"%s\" is not a verdict", optarg);
         default:
-                return error_set(e, -EINVAL, "not an option, or one without its value");
+                assert(false);
+                return -EINVAL;
         }
 }
 
@@ -95,8 +96,10 @@ static int parse(int argc, char **argv, LogArguments *a, Error *e)
 
         *a = (LogArguments){ .since = UNKNOWN, .until = UNKNOWN };
         opterr = 0;
-        while (r == 0 && (option = getopt_long(argc, argv, "+fh", options, NULL)) >= 0)
-                r = take_option(option, a, e);
+        while (r == 0 && (option = getopt_long(argc, argv, "fh", options, NULL)) >= 0)
+                r = option == '?' ? error_set(e, -EINVAL, "%s: not an option, or one without its value",
+                                                    argv[optind - 1])
+                                  : take_option(option, a, e);
         if (r < 0 || a->help)
                 return r;
         if (optind < argc)
@@ -149,7 +152,8 @@ static void print_line(const AuditRecord *record)
         else if (record->values[AUDIT_SIGNAL])
                 (void) printf("  %s", record->values[AUDIT_SIGNAL]);
         (void) fputs("  by ", stdout);
-        print_text(sudo ? sudo : value_or(record, AUDIT_CALLER_LOGIN, value_or(record, AUDIT_CALLER_UID, "?")));
+        print_text(sudo ? sudo
+                        : value_or(record, AUDIT_CALLER_LOGIN, value_or(record, AUDIT_CALLER_UID, "?")));
         for (size_t i = 0; record->reasons && record->reasons[i]; i++)
                 (void) printf("%s%s", i == 0 ? "  " : " ", record->reasons[i]);
         (void) fputc('\n', stdout);
@@ -259,9 +263,9 @@ static int conclude(const LogArguments *a, const Tally *tally)
         if (!a->verify)
                 return 0;
         if (!a->json)
-                (void) printf("%" PRIu64 " intact (%" PRIu64 " of them moved aside), %" PRIu64 " changed, %" PRIu64
-                              " missing, %" PRIu64 " lost, %" PRIu64 " untested; %" PRIu64
-                              " went into no file\n",
+                (void) printf("%" PRIu64 " intact (%" PRIu64 " of them moved aside), %" PRIu64
+                              " changed, %" PRIu64 " missing, %" PRIu64 " lost, %" PRIu64
+                              " untested; %" PRIu64 " went into no file\n",
                                 tally->states[RECEIPT_INTACT] + tally->states[RECEIPT_MOVED],
                                 tally->states[RECEIPT_MOVED], tally->states[RECEIPT_CHANGED],
                                 tally->states[RECEIPT_MISSING], tally->states[RECEIPT_LOST],

@@ -120,7 +120,8 @@ int log_time_parse(const char *text, uint64_t now_usec, uint64_t *ret_usec, Erro
         else
                 r = parse_date(text, ret_usec);
         if (r < 0)
-                return error_set(e, r, "\"%s\" is not a time (2026-09-03, \"2026-09-03 08:01:02\", -2h, today)",
+                return error_set(e, r,
+                                "\"%s\" is not a time (2026-09-03, \"2026-09-03 08:01:02\", -2h, today)",
                                 text);
         return 0;
 }

@@ -255,7 +255,8 @@ int audit_broken_fields(const Plan *plan, const AuditCaller *caller, const char 
 /* --- reading --- */
 
 /* Whether data begins with "NAME="; then the rest is its value. */
-static bool is_field(const char *data, size_t size, const char *name, const char **ret_value, size_t *ret_size)
+static bool is_field(
+                const char *data, size_t size, const char *name, const char **ret_value, size_t *ret_size)
 {
         size_t length = strlen(name);
 
@@ -309,7 +310,8 @@ int audit_record_take(AuditRecord *record, const char *data, size_t size)
         if (is_field(data, size, MESSAGE_ID_NAME, &value, &length)) {
                 record->event = event_from_id(value, length);
         } else if (is_field(data, size, REASON_NAME, &value, &length) &&
-                        value_is_valid(FIELD_TEXT, value, length) && strv_length(record->reasons) < REASONS_MAX) {
+                        value_is_valid(FIELD_TEXT, value, length) &&
+                        strv_length(record->reasons) < REASONS_MAX) {
                 char text[NAME_SHOWN];
 
                 text_excerpt(value, length, text, sizeof(text));

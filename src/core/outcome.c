@@ -74,6 +74,7 @@ Outcome *outcome_new(void)
         };
         o->events = (LimitEvents){
                 .oom_kill = UNKNOWN,
+                .oom = UNKNOWN,
                 .memory_max = UNKNOWN,
                 .swap_max = UNKNOWN,
                 .pids_max = UNKNOWN,
@@ -85,6 +86,12 @@ Outcome *outcome_new(void)
                 .disk_full = UNKNOWN,
                 .inodes_full = UNKNOWN,
                 .cpu_time_exceeded = UNKNOWN,
+        };
+        o->outside = (Interference){
+                .oomd_kills = UNKNOWN,
+                .outer_oom = UNKNOWN,
+                .sent_kill = UNKNOWN,
+                .sent_term = UNKNOWN,
         };
         o->egress.refused_families = o->egress.refused_raw = UNKNOWN;
         return o;

@@ -270,6 +270,7 @@ static int open_gate(Run *run, Error *e)
         if (r < 0)
                 return error_errno(e, r, "the job cannot be watched");
         cgroup_read_usage(run->slice_fd, &run->base);
+        run->outer_oom_base = cgroup_outer_oom(run->slice_fd);
         run_phase(run, PHASE_GATE);
         run->released_usec = now_monotonic();
         run->released_boottime_usec = now_boottime();

@@ -61,7 +61,7 @@ typedef struct Context {
         PendingFile *pending;
         char *state_dir, *cwd;
         char run_id[RUN_ID_MAX];
-        bool started; /* so says the journal, which does not say yet how it ended */
+        bool started;          /* so says the journal, which does not say yet how it ended */
         uint64_t judging_usec; /* CLOCK_MONOTONIC when the run was over */
 } Context;
 

@@ -449,7 +449,8 @@ int jobfs_facts(const JobFs *fs, int proc_fd, Outcome *o)
                 r = add_place_fact(o, proc_fd, scratch_target(fs, kind), fd);
         }
         if (r == 0)
-                r = inside_mount_facts(proc_fd, own_fds, ELEMENTSOF(own_fds), &fs->plan->service_properties, o);
+                r = inside_mount_facts(
+                                proc_fd, own_fds, ELEMENTSOF(own_fds), &fs->plan->service_properties, o);
         return r < 0 ? r : add_budget_facts(fs, o);
 }
 

@@ -9,8 +9,12 @@
 #define GAP_MAX   16u /* of the numbers of what was kept aside: someone may have removed some */
 
 const char *const receipt_state_names[_RECEIPT_STATE_MAX] = {
-        [RECEIPT_INTACT] = "intact",   [RECEIPT_MOVED] = "moved", [RECEIPT_CHANGED] = "changed",
-        [RECEIPT_MISSING] = "missing", [RECEIPT_LOST] = "lost",   [RECEIPT_NO_FILE] = "no file",
+        [RECEIPT_INTACT] = "intact",
+        [RECEIPT_MOVED] = "moved",
+        [RECEIPT_CHANGED] = "changed",
+        [RECEIPT_MISSING] = "missing",
+        [RECEIPT_LOST] = "lost",
+        [RECEIPT_NO_FILE] = "no file",
         [RECEIPT_UNTESTED] = "untested",
 };
 
@@ -52,9 +56,9 @@ static ReceiptState check_file(const char *path, uint64_t bytes, const char *wan
         int r;
 
         if (fd < 0)
-                return errno == ENOENT || errno == ENOTDIR   ? RECEIPT_MISSING
-                       : errno == ELOOP || errno == ENXIO ? RECEIPT_CHANGED
-                                                          : RECEIPT_UNTESTED;
+                return errno == ENOENT || errno == ENOTDIR ? RECEIPT_MISSING
+                       : errno == ELOOP || errno == ENXIO  ? RECEIPT_CHANGED
+                                                           : RECEIPT_UNTESTED;
         if (fstat(fd, &st) < 0)
                 return RECEIPT_UNTESTED;
         if (!S_ISREG(st.st_mode) || (uint64_t) st.st_size != bytes)

@@ -50,6 +50,7 @@ typedef struct Run {
         Capture *captures[2];
         ErrorCounter *errors;
         Usage base; /* what the slice had used when the gate was opened */
+        uint64_t outer_oom_base;
 
         sd_event_source *gate_source, *life_source, *exit_source, *events_source, *tasks_source,
                         *output_sources[2];

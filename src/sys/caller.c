@@ -50,7 +50,9 @@ int caller_read(AuditCaller *ret)
         char login[32] = "";
         int r;
 
-        *ret = (AuditCaller){ .uid = getuid(), .login_uid = UNKNOWN, .sudo_uid = parse_uid(getenv("SUDO_UID")) };
+        *ret = (AuditCaller){
+                .uid = getuid(), .login_uid = UNKNOWN, .sudo_uid = parse_uid(getenv("SUDO_UID"))
+        };
         if (file_read_at(AT_FDCWD, "/proc/self/loginuid", login, sizeof(login)) == 0)
                 ret->login_uid = parse_uid(login);
         r = find_name(ret->login_uid != UNKNOWN ? ret->login_uid : ret->uid, &ret->login);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
@@ -27,8 +28,8 @@ ErrorCounter *error_counter_free(ErrorCounter *counter)
         return NULL;
 }
 
-/* The tracepoint's number, from a tracefs of our own: the host may have none mounted. */
-static int tracepoint_id(uint64_t *ret)
+/* The tracepoints' numbers, from a tracefs of our own: the host may have none mounted. */
+static int tracepoint_ids(uint64_t *ret_call, uint64_t *ret_signal)
 {
         MountOption none[] = { { 0 } };
         _cleanup_close_ int fd = -EBADF;
@@ -37,7 +38,11 @@ static int tracepoint_id(uint64_t *ret)
 
         if (r == 0)
                 r = file_read_at(fd, "events/raw_syscalls/sys_exit/id", text, sizeof(text));
-        return r < 0 ? r : parse_u64(text, ret);
+        if (r == 0)
+                r = parse_u64(text, ret_call);
+        if (r == 0)
+                r = file_read_at(fd, "events/signal/signal_generate/id", text, sizeof(text));
+        return r < 0 ? r : parse_u64(text, ret_signal);
 }
 
 /* The kernel's filter language (Documentation/trace/events.rst, 5.2). */
@@ -62,6 +67,12 @@ static void write_filter(CountedError error, char *filter, size_t size)
                 (void) snprintf(filter, size, "ret == -%d && (id == %d || id == %d)", EAGAIN, (int) SYS_clone,
                                 (int) SYS_clone3);
 #endif
+                break;
+        case COUNTED_SENT_KILL:
+                (void) snprintf(filter, size, "sig == %d", SIGKILL);
+                break;
+        case COUNTED_SENT_TERM:
+                (void) snprintf(filter, size, "sig == %d", SIGTERM);
                 break;
         case _COUNTED_ERROR_MAX:
                 break;
@@ -95,12 +106,12 @@ int error_counter_open(int cgroup_fd, ErrorCounter **ret)
 {
         _cleanup_(error_counter_freep) ErrorCounter *counter = calloc(1, sizeof(*counter));
         long cpus = sysconf(_SC_NPROCESSORS_CONF);
-        uint64_t id;
+        uint64_t call_id, signal_id;
         int r;
 
         if (!counter || cpus <= 0)
                 return counter ? -EINVAL : -ENOMEM;
-        r = tracepoint_id(&id);
+        r = tracepoint_ids(&call_id, &signal_id);
         if (r < 0)
                 return r;
         counter->fds = calloc(_COUNTED_ERROR_MAX * (size_t) cpus, sizeof(int));
@@ -110,6 +121,8 @@ int error_counter_open(int cgroup_fd, ErrorCounter **ret)
         for (size_t i = 0; i < _COUNTED_ERROR_MAX * counter->n_cpus; i++)
                 counter->fds[i] = -EBADF;
         for (CountedError error = 0; error < _COUNTED_ERROR_MAX; error++) {
+                uint64_t id = error >= COUNTED_SENT_KILL ? signal_id : call_id;
+
                 for (int cpu = 0; cpu < (int) cpus; cpu++) {
                         int fd = open_event(cgroup_fd, cpu, id, error);
 
