@@ -208,7 +208,8 @@ static void unescape(char *text)
 /* "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue" */
 static int parse_mount(char *line, MountLine *ret)
 {
-        char *fields[6], *rest = strstr(line, " - "), *device;
+        char *fields[6], *rest = strstr(line, " - "), *colon;
+        unsigned long device_major, device_minor;
 
         if (!rest)
                 return -EBADMSG;
@@ -221,9 +222,9 @@ static int parse_mount(char *line, MountLine *ret)
         }
         if (parse_u64(fields[0], &ret->id) < 0)
                 return -EBADMSG;
-        device = fields[2];
-        ret->device = makedev((unsigned) strtoul(device, &device, 10),
-                        *device == ':' ? (unsigned) strtoul(device + 1, NULL, 10) : 0);
+        device_major = strtoul(fields[2], &colon, 10);
+        device_minor = *colon == ':' ? strtoul(colon + 1, NULL, 10) : 0;
+        ret->device = makedev((unsigned) device_major, (unsigned) device_minor);
         ret->target = fields[4];
         ret->options = fields[5];
         ret->type = strsep(&rest, " ");
