@@ -12,6 +12,7 @@
 #include "base/number.h"
 #include "sys/cgroup.h"
 #include "sys/file.h"
+#include "sys/filter.h"
 #include "sys/gate.h"
 #include "sys/host.h"
 #include "sys/inside.h"
@@ -35,6 +36,7 @@ static const struct {
         { "no_new_privs", "NoNewPrivileges" },
         { "seccomp", "SystemCallFilter" },
         { "seccomp.filters", "SystemCallFilter" },
+        { "seccomp.list", "SystemCallFilter" },
         { "capabilities.effective", "CapabilityBoundingSet" },
         { "capabilities.permitted", "CapabilityBoundingSet" },
         { "capabilities.inheritable", "CapabilityBoundingSet" },
@@ -128,10 +130,15 @@ static int check_facts(Run *run, Error *e)
 static int add_sandbox_facts(Run *run)
 {
         const Plan *plan = run->plan;
+        const PropertyValue *filter;
         int r = proc_isolation_facts(run->proc_fd, plan->network == NETWORK_NONE, run->uid, run->outcome);
 
         if (r == 0)
                 r = inside_process_facts(run->proc_fd, run->gid, &plan->service_properties, run->outcome);
+        /* A list of what is refused cannot be told from none in this way. */
+        filter = property_list_find(&plan->service_properties, "SystemCallFilter");
+        if (r == 0 && filter && filter->boolean)
+                r = filter_facts(run->pid, run->outcome);
         if (r == 0)
                 r = inside_device_facts(run->proc_fd, run->outcome);
         return r < 0 ? r : inside_hidden_facts(run->proc_fd, plan->policy->hidden_paths, run->outcome);

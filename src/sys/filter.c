@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys/filter.h"
+
+#include <linux/audit.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "core/filter.h"
+
+#define FILTERS_MAX 512u /* of one process; the kernel's own bound is 32768 instructions in all */
+
+/* Of no use to anybody since Linux 3.1, and in no set of calls but @obsolete: only a list of what is allowed
+ * refuses it. (Other settings have filters of their own, which refuse single calls.) */
+#define UNLISTED_CALL SYS_nfsservctl
+
+#if defined(__x86_64__)
+#define NATIVE_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define NATIVE_ARCH AUDIT_ARCH_AARCH64
+#elif defined(__riscv) && __riscv_xlen == 64
+#define NATIVE_ARCH AUDIT_ARCH_RISCV64
+#elif defined(__powerpc64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define NATIVE_ARCH AUDIT_ARCH_PPC64LE
+#elif defined(__s390x__)
+#define NATIVE_ARCH AUDIT_ARCH_S390X
+#else
+#define NATIVE_ARCH 0u /* no filter knows it: the fact does not hold */
+#endif
+
+static bool lets_through(uint32_t answer)
+{
+        answer &= SECCOMP_RET_ACTION_FULL;
+        return answer == SECCOMP_RET_ALLOW || answer == SECCOMP_RET_LOG;
+}
+
+/* 1: one of its filters refuses the call, 0: none does. */
+static int ask_filters(pid_t pid)
+{
+        const struct seccomp_data call = { .nr = UNLISTED_CALL, .arch = NATIVE_ARCH };
+        _cleanup_free_ struct sock_filter *program = calloc(BPF_MAXINSNS, sizeof(*program));
+
+        if (!program)
+                return -ENOMEM;
+        for (unsigned i = 0; i < FILTERS_MAX; i++) {
+                long n = ptrace(PTRACE_SECCOMP_GET_FILTER, pid, (void *) (uintptr_t) i, NULL);
+                uint32_t answer;
+                int r;
+
+                if (n < 0)
+                        return errno == ENOENT ? 0 : -errno;
+                if (n > BPF_MAXINSNS)
+                        return -E2BIG;
+                if (ptrace(PTRACE_SECCOMP_GET_FILTER, pid, (void *) (uintptr_t) i, program) != n)
+                        return -EIO;
+                r = filter_run(program, (size_t) n, &call, &answer);
+                if (r < 0)
+                        return r;
+                if (!lets_through(answer))
+                        return 1;
+        }
+        return 0;
+}
+
+/* It waits in a system call, which goes on afterwards as if nothing had been. */
+static int ask_stopped(pid_t pid)
+{
+        int status, r;
+
+        if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) < 0)
+                return -errno;
+        if (ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) < 0)
+                return -errno;
+        while (waitpid(pid, &status, __WALL) < 0)
+                if (errno != EINTR)
+                        return -errno;
+        if (!WIFSTOPPED(status))
+                return -ESRCH;
+        r = ask_filters(pid);
+        if (ptrace(PTRACE_DETACH, pid, NULL, NULL) < 0)
+                return -errno;
+        return r;
+}
+
+int filter_facts(pid_t pid, Outcome *o)
+{
+        static const char expected[] = "what is not listed is refused";
+        int r = ask_stopped(pid);
+
+        /* Without CONFIG_CHECKPOINT_RESTORE there is no such request; and ptrace itself may be forbidden. */
+        if (r == -EINVAL || r == -EIO || r == -EPERM || r == -EACCES)
+                return outcome_blind_spot(o,
+                                "isolation: which system calls the filter refuses could not be seen "
+                                "(PTRACE_SECCOMP_GET_FILTER: %s)",
+                                strerror(-r));
+        if (r < 0)
+                return r;
+        return outcome_add_fact(o, "seccomp.list", r > 0, expected, r > 0 ? expected : "it is let through");
+}
