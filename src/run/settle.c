@@ -19,18 +19,22 @@
 #define STATUS_DELAY_MAX (250 * USEC_PER_MSEC)
 #define LEFTOVERS_MAX    256u
 
+static void read_output(Run *run, size_t i)
+{
+        int r = capture_read(run->captures[i], run->main_ended);
+
+        if (r >= 0)
+                return;
+        run->output_sources[i] = sd_event_source_disable_unref(run->output_sources[i]);
+        if (r != -EPIPE)
+                run_lose_evidence(run, "the job's output could not be read");
+}
+
 int on_output(sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata)
 {
         Run *run = userdata;
-        size_t i = source == run->output_sources[0] ? 0 : 1;
-        int r = capture_read(run->captures[i], run->main_ended);
 
-        if (r == -EPIPE) {
-                run->output_sources[i] = sd_event_source_disable_unref(source);
-        } else if (r < 0) {
-                run->output_sources[i] = sd_event_source_disable_unref(source);
-                run_lose_evidence(run, "the job's output could not be read");
-        }
+        read_output(run, source == run->output_sources[0] ? 0 : 1);
         return 0;
 }
 
@@ -246,6 +250,10 @@ int on_tasks_events(_unused_ sd_event_source *source, int fd, _unused_ uint32_t 
 
 int run_main_ended(Run *run)
 {
+        /* What it printed before its end is in the pipes now, and one read takes a full pipe. */
+        for (size_t i = 0; i < 2; i++)
+                if (run->output_sources[i])
+                        read_output(run, i);
         run->main_ended = true;
         read_tasks_events(run);
         run_settle_exec(run);
