@@ -131,7 +131,7 @@ static int add_sandbox_facts(Run *run)
 {
         const Plan *plan = run->plan;
         const PropertyValue *filter;
-        int r = proc_isolation_facts(run->proc_fd, plan->network == NETWORK_NONE, run->uid, run->outcome);
+        int r = proc_isolation_facts(run->proc_fd, run->netns_fd, run->uid, run->outcome);
 
         if (r == 0)
                 r = inside_process_facts(run->proc_fd, run->gid, &plan->service_properties, run->outcome);
@@ -231,6 +231,7 @@ static int on_main_exit(
 
         sd_event_source_disable_unref(run->exit_source);
         run->exit_source = NULL;
+        run_read_output(run);
         return run_main_ended(run);
 }
 
@@ -240,11 +241,16 @@ static int watch(Run *run)
 {
         int r = sd_event_add_io(run->event, &run->exit_source, run->pidfd, EPOLLIN, on_main_exit, run);
 
+        if (r >= 0)
+                r = sd_event_source_set_priority(run->exit_source, RUN_PRIORITY_EVIDENCE);
+
         for (size_t i = 0; r >= 0 && i < 2; i++)
                 r = sd_event_add_io(run->event, &run->output_sources[i], capture_fd(run->captures[i]),
                                 EPOLLIN, on_output, run);
         if (r >= 0)
                 r = sd_event_add_io(run->event, &run->life_source, run->life_fd, EPOLLIN, on_life, run);
+        for (size_t i = 0; r >= 0 && i < 2; i++)
+                r = sd_event_source_set_priority(run->output_sources[i], RUN_PRIORITY_EVIDENCE);
         if (r >= 0 && run->fs)
                 r = run_timer(run, TIMER_LAYER, LAYER_LOOK_USEC, on_layer_look);
         if (r >= 0 && run->plan->limits.value[LIMIT_CPU_TIME] != LIMIT_UNLIMITED)

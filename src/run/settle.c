@@ -4,10 +4,12 @@
  * empty; then observe. Never waits for the end of the output: a process somewhere may hold it open for ever.
  */
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 
 #include "run/state.h"
+#include "run/watch_processes.h"
 #include "sys/cgroup.h"
 #include "sys/host.h"
 #include "sys/proc.h"
@@ -36,6 +38,13 @@ int on_output(sd_event_source *source, _unused_ int fd, _unused_ uint32_t revent
 
         read_output(run, source == run->output_sources[0] ? 0 : 1);
         return 0;
+}
+
+void run_read_output(Run *run)
+{
+        for (size_t i = 0; i < 2; i++)
+                if (run->output_sources[i])
+                        read_output(run, i);
 }
 
 /* Nobody can write any more: what is in the pipes is all there will be. */
@@ -154,13 +163,24 @@ static int list_leftovers(Run *run)
         return 0;
 }
 
-/* Frozen, nothing moves while it is looked at. */
+/* Frozen, nothing moves while it is looked at. Who waits in execve(2) for our answer cannot be. */
 static void freeze(Run *run)
 {
-        int r = cgroup_freeze(run->slice_fd, FREEZE_TIMEOUT);
+        uint64_t until = now_monotonic() + FREEZE_TIMEOUT;
 
-        if (r < 0 && r != -ETIMEDOUT)
+        if (cgroup_freeze(run->slice_fd) < 0) {
                 run_lose_evidence(run, "what was left running could not be frozen");
+                return;
+        }
+        while (!cgroup_is_frozen(run->slice_fd) && now_monotonic() < until) {
+                struct pollfd fds[] = {
+                        { .fd = run->events_fd, .events = POLLPRI },
+                        { .fd = processes_fd(run), .events = POLLIN },
+                };
+
+                (void) poll(fds, ELEMENTSOF(fds), 10);
+                processes_serve(run);
+        }
 }
 
 int run_deadline(Run *run)
@@ -212,6 +232,7 @@ int run_kill(Run *run)
                 run_phase(run, PHASE_RUN);
         }
         run->state = RUN_KILLING;
+        run->killed_usec = now_monotonic();
         if (run->slice_fd < 0) {
                 (void) cgroup_kill_slice(run->plan->slice);
                 return run_stop(run);

@@ -14,6 +14,7 @@
 #include "sys/capture.h"
 #include "sys/errors.h"
 #include "sys/manager.h"
+#include "sys/sockets.h"
 
 typedef enum RunState {
         RUN_STARTING, /* the manager has been asked; the stage is not at the gate yet */
@@ -36,6 +37,11 @@ typedef enum RunTimer {
 #define RUN_RAISED_LIMITS 2
 extern const __rlimit_resource_t run_raised_limits[RUN_RAISED_LIMITS];
 
+/* In the event loop, what runs out comes first: no flood of events may keep a job alive beyond its time. What
+ * a job says and does comes next, in turns; then what the manager says. */
+#define RUN_PRIORITY_TIME     (SD_EVENT_PRIORITY_IMPORTANT - 10)
+#define RUN_PRIORITY_EVIDENCE SD_EVENT_PRIORITY_IMPORTANT
+
 typedef struct Run {
         const Plan *plan;
         const RunOptions *options;
@@ -49,15 +55,22 @@ typedef struct Run {
         Manager *manager;
 
         int gate_fd, stage_fd, life_fd;
+        int netns_fd; /* the job's network namespace; -EBADF: the host's */
+        struct NetworkWatch *network;
         int pidfd, proc_fd, slice_fd, service_fd, events_fd, tasks_fd;
         int stdin_fd, output_fds[2]; /* the job's ends, closed here once they are handed over */
         Capture *captures[2];
         ErrorCounter *errors;
-        Usage base; /* what the slice had used when the gate was opened */
+        struct ProcessWatch *processes; /* watch_processes.h */
+        const char *trace_device;       /* whose packets are traced; NULL: none */
+        Sockets *sockets;               /* NULL: they are not observed */
+        int ipcns_fd;                   /* the job's own IPC namespace; < 0: it has none */
+        uint64_t keys_before;           /* of the job's uid, at the gate */
+        Usage base;                     /* what the slice had used when the gate was opened */
         uint64_t outer_oom_base;
 
         sd_event_source *gate_source, *life_source, *exit_source, *events_source, *tasks_source,
-                        *output_sources[2];
+                        *sockets_source, *output_sources[2];
         sd_event_source *timers[_RUN_TIMER_MAX], *signals[3];
 
         pid_t child; /* bounded: the stage, started by us and not waited for yet; 0: none */
@@ -71,6 +84,7 @@ typedef struct Run {
         unsigned status_tries;
         uint64_t released_usec; /* CLOCK_MONOTONIC */
         uint64_t released_boottime_usec;
+        uint64_t killed_usec; /* when all that was left was killed; 0: not yet */
         uint64_t phase_start_usec;
 } Run;
 
@@ -111,6 +125,15 @@ void observers_look(Run *run);
 /* The last process is gone. */
 void observers_finish(Run *run);
 void observers_clear(Run *run);
+/* An event of the trace, in the order of their time. */
+void observers_trace(Run *run, const TraceEvent *event);
+
+/* --- watch_network.c: called by the observers --- */
+int network_prepare(Run *run, Error *e);
+int network_attach(Run *run, Error *e);
+void network_trace(Run *run, const TraceEvent *event);
+void network_finish(Run *run);
+void network_clear(Run *run);
 
 /* What was to be seen and was missed. */
 void run_lose_evidence(Run *run, const char *format, ...) _printf_(2, 3);
@@ -139,4 +162,6 @@ int run_main_ended(Run *run);
 int run_advance(Run *run);
 int on_cgroup_events(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 int on_tasks_events(sd_event_source *source, int fd, uint32_t revents, void *userdata);
+/* What a job printed before its end is read before the end is seen. */
+void run_read_output(Run *run);
 int on_output(sd_event_source *source, int fd, uint32_t revents, void *userdata);

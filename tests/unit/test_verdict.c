@@ -2,6 +2,7 @@
 #include "core/verdict.h"
 
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "alloc.h"
@@ -339,6 +340,59 @@ TEST(leftovers)
         assert_verdict(&s, VERDICT_FAIL, -1, false, "signal leftover_process");
 }
 
+TEST(listening)
+{
+        _sample_ Sample s;
+        SocketRecord name = {
+                .family = AF_UNIX, .type = SOCK_STREAM, .state = 10, .abstract = true, .left = true
+        };
+
+        sample_init(&s);
+        s.job.expect.n_allow_listen = 0;
+        sample_listening(&s, 8080, 41, false);
+        assert_verdict(&s, VERDICT_PASS, 0, true, ""); /* closed again, and nobody asked */
+        sample_listening(&s, 8081, 41, true);
+        assert_verdict(&s, VERDICT_FAIL, 0, true, "listening");
+        assert_message(&s, "listening",
+                        "1 socket was listening that the command had left open: tcp 0.0.0.0:8081 (pid 41)");
+        s.job.expect.allow_listen = calloc(2, sizeof(uint16_t));
+        assert_message(&s, "listening", "2 sockets were listening that expect.allow_listen does not have");
+        s.job.expect.allow_listen[s.job.expect.n_allow_listen++] = 8080;
+        assert_message(&s, "listening", "1 socket was");
+        s.job.expect.allow_listen[s.job.expect.n_allow_listen++] = 8081;
+        assert_verdict(&s, VERDICT_PASS, 0, true, "");
+        name.name = malloc(4);
+        CHECK(name.name);
+        memcpy(name.name, "a\0\033", 4);
+        name.name_size = 3;
+        CHECK(socket_list_add(&s.outcome->sockets.listening, &name) == 0);
+        assert_message(&s, "listening", "unix @a\\x00\\x1b");
+        s.outcome->sockets.lost = 7;
+        assert_verdict(&s, VERDICT_ERROR, 0, true, "listening evidence_lost");
+        assert_message(&s, "evidence_lost", "7 missed");
+        free(s.job.expect.allow_listen);
+        s.job.expect.allow_listen = NULL;
+}
+
+/* What is beyond the list could be anything. */
+TEST(listening_truncated)
+{
+        _sample_ Sample s;
+        uint16_t port = 1;
+
+        sample_init(&s);
+        s.job.expect.allow_listen = &port;
+        s.job.expect.n_allow_listen = 1;
+        sample_listening(&s, 1, 41, true);
+        assert_verdict(&s, VERDICT_PASS, 0, true, "");
+        s.outcome->sockets.listening.total = 2;
+        assert_verdict(&s, VERDICT_ERROR, 0, true, "evidence_lost");
+        s.job.expect.allow_listen = NULL;
+        s.job.expect.n_allow_listen = 0;
+        s.outcome->sockets.listening.items[0].left = false;
+        assert_verdict(&s, VERDICT_PASS, 0, true, "");
+}
+
 TEST(changes)
 {
         _sample_ Sample s;
@@ -392,11 +446,51 @@ TEST(truncated_changes)
         s.outcome->changes.truncated = true;
         s.outcome->changes.total[CHANGE_ADDED] = 1000000;
         assert_verdict(&s, VERDICT_PASS, 0, true, "");
-        sample_allow(&s, "/srv/work/ok"); /* the others were not looked at: never a pass */
-        assert_verdict(&s, VERDICT_ERROR, 0, true, "evidence_lost");
-        sample_allow(&s, "/srv/work/other");
+        sample_allow(&s, "/srv/work/ok"); /* the others were compared with it when they were counted */
+        assert_verdict(&s, VERDICT_PASS, 0, true, "");
+        s.outcome->changes.unlisted_unexpected[false] = 7;
+        assert_message(&s, "unexpected_change", "7 changes outside allow_changes");
+        sample_change(&s, CHANGE_ADDED, "/srv/work/bad", FILE_REGULAR);
+        assert_message(&s, "unexpected_change", "8 changes outside allow_changes: added bad, ...");
+}
+
+TEST(scratch_writes)
+{
+        _sample_ Sample s;
+
+        sample_init(&s);
+        sample_change(&s, CHANGE_ADDED, "/tmp/a", FILE_REGULAR)->scratch = true;
+        sample_change(&s, CHANGE_ADDED, "/home/u/.cache", FILE_DIRECTORY)->scratch = true;
+        assert_verdict(&s, VERDICT_PASS, 0, true, "");
+        sample_list(&s.plan.allow_changes, (const char *const[]){ NULL });
+        assert_verdict(&s, VERDICT_PASS, 0, true, ""); /* allow_changes is about the workspace ... */
+        s.policy.scratch_writes = SCRATCH_FAIL;
+        assert_message(&s, "scratch_write",
+                        "2 changes in scratch places, outside allow_changes: added /tmp/a, added "
+                        "/home/u/.cache");
+        sample_allow(&s, "/tmp", "/home/u/.cache/x"); /* ... unless the policy judges these, too */
+        assert_verdict(&s, VERDICT_PASS, 0, true, "");
+        strv_free(s.plan.allow_changes);
+        s.plan.allow_changes = NULL;
+        assert_message(&s, "scratch_write",
+                        "2 changes in scratch places: added /tmp/a, added /home/u/.cache");
+        sample_change(&s, CHANGE_ADDED, "/srv/work/x", FILE_REGULAR);
+        assert_verdict(&s, VERDICT_FAIL, 0, true, "scratch_write");
+        sample_list(&s.plan.allow_changes, (const char *const[]){ NULL });
+        assert_verdict(&s, VERDICT_FAIL, 0, true, "unexpected_change scratch_write");
+        s.policy.scratch_writes = SCRATCH_ALLOW;
         assert_verdict(&s, VERDICT_FAIL, 0, true, "unexpected_change");
-        sample_allow(&s, "/srv/work");
+}
+
+TEST(allowed_links_lead_on)
+{
+        _sample_ Sample s;
+
+        sample_init(&s);
+        sample_change(&s, CHANGE_ADDED, "/srv/work/build/x", FILE_REGULAR);
+        sample_allow(&s, "/srv/work/out");
+        assert_verdict(&s, VERDICT_FAIL, 0, true, "unexpected_change");
+        sample_list(&s.outcome->changes.resolved, (const char *const[]){ "/srv/work/build", NULL });
         assert_verdict(&s, VERDICT_PASS, 0, true, "");
 }
 
