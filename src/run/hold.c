@@ -137,8 +137,8 @@ static int add_sandbox_facts(Run *run)
                 r = inside_process_facts(run->proc_fd, run->gid, &plan->service_properties, run->outcome);
         /* A list of what is refused cannot be told from none in this way. */
         filter = property_list_find(&plan->service_properties, "SystemCallFilter");
-        if (r == 0 && filter && filter->boolean)
-                r = filter_facts(run->pid, run->outcome);
+        if (r == 0 && filter)
+                r = filter_facts(run->proc_fd, run->pid, filter->boolean, run->outcome);
         if (r == 0)
                 r = inside_device_facts(run->proc_fd, run->outcome);
         return r < 0 ? r : inside_hidden_facts(run->proc_fd, plan->policy->hidden_paths, run->outcome);

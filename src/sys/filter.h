@@ -8,6 +8,8 @@
 
 #include "core/outcome.h"
 
-/* "seccomp.list": a call that no list of ours allows is refused. A blind spot where this kernel does not show
- * filters. 0, -ENOMEM, or another negative errno when the process cannot be held. */
-int filter_facts(pid_t pid, Outcome *o);
+/* "seccomp.filters": it has some that systemd itself has not (a container may have given those to all).
+ * listed: "seccomp.list", that a call which no list of ours allows is refused by one of them. A blind spot
+ * where this kernel does not show filters. proc_fd: its /proc directory. 0, -ENOMEM, or another negative
+ * errno when the process cannot be held. */
+int filter_facts(int proc_fd, pid_t pid, bool listed, Outcome *o);

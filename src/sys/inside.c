@@ -45,7 +45,7 @@ static int add_names_fact(Outcome *o, const char *fact, const char *expected, co
         return outcome_add_fact(o, fact, names->n == 0, expected, names->n == 0 ? expected : names->text);
 }
 
-/* --- ids and filters --- */
+/* --- ids --- */
 
 /* The value of "Name:\tvalue", tabs made spaces. */
 static bool find_field(const char *text, const char *name, char *value, size_t size)
@@ -80,17 +80,6 @@ static int add_group_facts(const char *status, gid_t gid, Outcome *o)
                 return outcome_add_fact(o, "groups", false, "none but its own", "unknown");
         alone = *value == '\0' || (strtoul(value, &end, 10) == gid && end[strspn(end, " ")] == '\0');
         return outcome_add_fact(o, "groups", alone, "none but its own", alone ? "none but its own" : value);
-}
-
-/* A kernel before 5.9 does not count them; then the mode alone has to do. */
-static int add_filter_fact(const char *status, Outcome *o)
-{
-        char value[32];
-        uint64_t n;
-
-        if (!find_field(status, "Seccomp_filters", value, sizeof(value)))
-                return 0;
-        return outcome_add_fact(o, "seccomp.filters", parse_u64(value, &n) == 0 && n > 0, "1 or more", value);
 }
 
 /* --- limits of a process, proc_pid_limits(5) --- */
@@ -157,8 +146,6 @@ int inside_process_facts(int proc_fd, gid_t gid, const PropertyList *asked, Outc
 
         if (r == 0)
                 r = add_group_facts(status, gid, o);
-        if (r == 0)
-                r = add_filter_fact(status, o);
         return r < 0 ? r : add_rlimit_facts(proc_fd, asked, o);
 }
 

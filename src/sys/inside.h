@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a held process would find inside its sandbox, seen from outside: groups, filters, its own limits,
+/* What a held process would find inside its sandbox, seen from outside: groups, its own limits,
  * mounts, devices. Each appends facts to the outcome; 0, -ENOMEM, or what /proc said. proc_fd: its /proc
  * directory (sys/proc). Paths are resolved within its root, never through a link out of it. */
 
@@ -10,8 +10,7 @@
 #include "core/outcome.h"
 #include "core/property.h"
 
-/* "gid", "groups" (no supplementary one), "seccomp.filters", and "rlimit.nofile" … for each LimitNAME= among
- * the properties. */
+/* "gid", "groups" (no supplementary one), and "rlimit.nofile" … for each LimitNAME= among the properties. */
 int inside_process_facts(int proc_fd, gid_t gid, const PropertyList *asked, Outcome *o);
 
 /* "mounts.writable": of the mounts that can be reached, only those of the given file systems (a descriptor
