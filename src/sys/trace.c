@@ -10,12 +10,12 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "sys/closing.h"
 #include "sys/tracefs.h"
 
 /* What the buffers of all CPUs may take together, and each of them. */
 #define RINGS_SIZE_MAX MIB(16)
 #define RING_SIZE_MAX  KIB(512)
+#define PACKETS_SIZE   KIB(128)
 #define RING_SIZE_MIN  KIB(64)
 /* Larger than any record that is asked for here; a record's size is 16 bits wide. */
 #define RECORD_SIZE_MAX 512u
@@ -95,6 +95,12 @@ struct Trace {
         uint64_t order, lost;
 };
 
+void trace_give(Trace *trace, Closing *closing)
+{
+        if (trace)
+                closing_take(closing, trace->fds, trace->n_cpus * _SOURCE_MAX);
+}
+
 Trace *trace_free(Trace *trace)
 {
         if (!trace)
@@ -105,7 +111,8 @@ Trace *trace_free(Trace *trace)
                 if (page)
                         (void) munmap(page, trace->ring_size + (size_t) getpagesize());
         }
-        close_later(trace->fds, trace->n_cpus * _SOURCE_MAX);
+        for (size_t i = 0; i < trace->n_cpus * _SOURCE_MAX; i++)
+                safe_close(trace->fds[i]);
         free(trace->fds);
         safe_close(trace->epoll_fd);
         free(trace->cpus);
@@ -215,22 +222,23 @@ static int add_tracepoint(Trace *trace, Source source, int tracefs, int cgroup_f
 }
 
 /* A power of two, as the kernel wants it. */
-static size_t choose_ring_size(size_t n_cpus)
+static size_t choose_ring_size(size_t n_cpus, Source owner)
 {
-        size_t size = RING_SIZE_MAX;
+        size_t size = owner == SOURCE_SEND ? PACKETS_SIZE : RING_SIZE_MAX;
 
         while (size > RING_SIZE_MIN && size * n_cpus > RINGS_SIZE_MAX)
                 size /= 2;
         return MAX(size, (size_t) getpagesize());
 }
 
-static int new_trace(Trace **ret)
+static int new_trace(Source owner, Trace **ret)
 {
         _cleanup_(trace_freep) Trace *trace = calloc(1, sizeof(*trace));
         long cpus = sysconf(_SC_NPROCESSORS_CONF);
 
         if (!trace)
                 return -ENOMEM;
+        trace->owner = owner;
         trace->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
         if (trace->epoll_fd < 0 || cpus <= 0)
                 return -errno;
@@ -239,7 +247,7 @@ static int new_trace(Trace **ret)
         if (!trace->cpus || !trace->fds)
                 return -ENOMEM;
         trace->n_cpus = (size_t) cpus;
-        trace->ring_size = choose_ring_size(trace->n_cpus);
+        trace->ring_size = choose_ring_size(trace->n_cpus, owner);
         for (size_t i = 0; i < trace->n_cpus * _SOURCE_MAX; i++)
                 trace->fds[i] = -EBADF;
         for (size_t i = 0; i < trace->n_cpus; i++)
@@ -266,11 +274,10 @@ static int open_sources(Trace *trace, int cgroup_fd, const char *device)
 static int open_counting(int cgroup_fd, const char *device, bool counts_lost, Trace **ret)
 {
         _cleanup_(trace_freep) Trace *trace = NULL;
-        int r = new_trace(&trace);
+        int r = new_trace(device ? SOURCE_SEND : SOURCE_TASKS, &trace);
 
         if (r < 0)
                 return r;
-        trace->owner = device ? SOURCE_SEND : SOURCE_TASKS;
         trace->counts_lost = counts_lost;
         r = open_sources(trace, cgroup_fd, device);
         if (r < 0)
