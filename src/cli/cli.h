@@ -15,6 +15,7 @@ int cli_check(int argc, char **argv);
 int cli_plan(int argc, char **argv);
 int cli_policy(int argc, char **argv);
 int cli_clean(int argc, char **argv);
+int cli_log(int argc, char **argv);
 
 /* "qscope: SENTENCE" on standard error; returns status. */
 int cli_fail(int status, const Error *e);

@@ -16,6 +16,7 @@ static const Verb verbs[] = {
         { "check", "say what would be refused or would fail; run nothing", cli_check },
         { "plan", "show what run would ask of systemd; run nothing", cli_plan },
         { "policy", "list, show and check the policies in force", cli_policy },
+        { "log", "list the audit trail; compare receipts with it", cli_log },
         { "clean", "remove what dead runs left behind", cli_clean },
 };
 

@@ -21,6 +21,7 @@ static const char *const not_by_hand[] = {
         "IgnoreSIGPIPE",
         "KillMode",
         "KillSignal",
+        "LogExtraFields",
         "MemoryAccounting",
         "MountAPIVFS",
         "OOMPolicy",

@@ -14,8 +14,10 @@
 #include "run/look.h"
 #include "sys/cgroup.h"
 #include "sys/file.h"
+#include "sys/filter.h"
 #include "sys/gate.h"
 #include "sys/host.h"
+#include "sys/inside.h"
 #include "sys/proc.h"
 
 #define UMASK_DEFAULT   0022u
@@ -72,12 +74,30 @@ static int add_limit_facts(Run *run)
         return add_number_fact(run, "limit.cpu", limits->value[LIMIT_CPU], quota);
 }
 
+/* What only a service gives; a scope runs in the caller's own files. */
+static int add_sandbox_facts(Run *run)
+{
+        const Plan *plan = run->plan;
+        const PropertyValue *filter;
+        int r = proc_isolation_facts(run->proc_fd, run->netns_fd, run->uid, run->outcome);
+
+        if (r == 0)
+                r = inside_process_facts(run->proc_fd, run->gid, &plan->service_properties, run->outcome);
+        /* A list of what is refused cannot be told from none in this way. */
+        filter = property_list_find(&plan->service_properties, "SystemCallFilter");
+        if (r == 0 && filter)
+                r = filter_facts(run->proc_fd, run->pid, filter->boolean, run->outcome);
+        if (r == 0)
+                r = inside_device_facts(run->proc_fd, run->outcome);
+        return r;
+}
+
 static int observe(Run *run, Error *e)
 {
         int r = add_limit_facts(run);
 
         if (r == 0 && !is_bounded(run))
-                r = proc_isolation_facts(run->proc_fd, run->netns_fd, run->uid, run->outcome);
+                r = add_sandbox_facts(run);
         if (r == 0 && run->fs)
                 r = jobfs_facts(run->fs, run->proc_fd, run->outcome);
         if (r < 0)
@@ -167,7 +187,6 @@ static int on_main_exit(
 static int watch(Run *run)
 {
         int r = sd_event_add_io(run->event, &run->exit_source, run->pidfd, EPOLLIN, on_main_exit, run);
-
         if (r >= 0)
                 r = sd_event_source_set_priority(run->exit_source, RUN_PRIORITY_EVIDENCE);
 
@@ -214,6 +233,7 @@ static int open_gate(Run *run, Error *e)
         if (r < 0)
                 return error_errno(e, r, "the job cannot be watched");
         cgroup_read_usage(run->slice_fd, &run->base);
+        run->outer_oom_base = cgroup_outer_oom(run->slice_fd);
         run_phase(run, PHASE_GATE);
         run->released_usec = now_monotonic();
         run->released_boottime_usec = now_boottime();

@@ -10,6 +10,7 @@
 
 #include "base/path.h"
 #include "sys/file.h"
+#include "sys/inside.h"
 #include "sys/mount.h"
 #include "sys/system.h"
 
@@ -30,7 +31,6 @@ struct Places {
         char **read_only; /* paths in the workspace that cannot be written, as the job sees them */
         char **hidden;    /* as the job sees them; twice where the workspace is seen by another name */
         int blank_fd;     /* has the entries "directory" and "file" that nobody may open */
-        struct stat blank_dir, blank_file;
 };
 
 Places *places_free(Places *places)
@@ -197,8 +197,7 @@ static int make_blanks(Places *p, Error *e)
         if (p->blank_fd < 0 || mkdirat(p->blank_fd, "directory", 0) < 0)
                 return error_errno(e, r < 0 ? r : -errno, "what hides paths");
         file = openat(p->blank_fd, "file", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
-        if (file < 0 || fstat(file, &p->blank_file) < 0 ||
-                        fstatat(p->blank_fd, "directory", &p->blank_dir, 0) < 0)
+        if (file < 0)
                 return error_errno(e, -errno, "what hides paths");
         return 0;
 }
@@ -472,15 +471,5 @@ int places_facts(const Places *p, int proc_fd, Outcome *o)
 
         if (r == 0)
                 r = add_read_only_facts(p, proc_fd, o);
-        for (size_t i = 0; r == 0 && p->hidden && p->hidden[i]; i++) {
-                struct stat st;
-                int found = stat_in_root(proc_fd, p->hidden[i], &st, NULL);
-
-                r = add_fact(o, "hidden", p->hidden[i],
-                                is_absent(found) ||
-                                                (found == 0 && (same_file(&st, &p->blank_dir) ||
-                                                                               same_file(&st, &p->blank_file))),
-                                "not to be seen");
-        }
-        return r;
+        return r < 0 ? r : inside_hidden_facts(proc_fd, p->hidden, o);
 }

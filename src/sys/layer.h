@@ -21,3 +21,7 @@ int layer_read(int fd, Usage *usage, LimitEvents *events);
 /* Puts an image behind the next free loop device, which frees itself when nothing uses it. *ret_fd holds it
  * until it is mounted. */
 int layer_attach_loop(int image, bool read_only, char path[static LOOP_PATH_MAX], int *ret_fd, Error *e);
+/* How large the kernel made it: bytes, then inodes; and by how much that may be more than was asked for
+ * (whole pages; ext4's own structures, whole blocks of its inode tables). */
+int layer_size(int fd, bool image, uint64_t bytes, uint64_t inodes, uint64_t ret_sizes[static 2],
+                uint64_t ret_slack[static 2]);
