@@ -16,8 +16,10 @@ typedef struct ReasonList {
 } ReasonList;
 
 typedef struct ReasonInfo {
-        const char *code; /* stable: scripts match on it */
-        const char *next; /* what to do next, one sentence */
+        const char *code;    /* stable: scripts match on it */
+        const char *next;    /* what to do next, one sentence */
+        const char *meaning; /* what it says of the command, for people */
+        const char *check;   /* what to look at before, a question; NULL: nothing */
 } ReasonInfo;
 
 /* The row of a code; NULL for one that is not in the table. */

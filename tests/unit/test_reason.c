@@ -43,6 +43,7 @@ static const char *const published[] = {
         "stage_failed",
         "workspace_failed",
         "layer_failed",
+        "observers_failed",
         "files_failed",
         "stdin_failed",
         "receipt_failed",
@@ -58,6 +59,8 @@ TEST(every_code_has_a_next_step)
                 CHECK(streq(info->code, published[i]));
                 CHECK(strlen(info->next) > 20);
                 CHECK(info->next[strlen(info->next) - 1] != ' ');
+                CHECK(info->meaning && strlen(info->meaning) > 20);
+                CHECK(!info->check || info->check[strlen(info->check) - 1] != ' ');
         }
         CHECK(!reason_find("no_such_code"));
         CHECK(!reason_find(""));
