@@ -497,6 +497,17 @@ TEST(end_not_seen)
         assert_verdict(&s, VERDICT_ERROR, -1, false, "internal");
 }
 
+/* An end without a status and without a signal is none that can be judged. */
+TEST(end_of_no_kind)
+{
+        _sample_ Sample s;
+
+        sample_init(&s);
+        sample_exit(&s, -1);
+        assert_verdict(&s, VERDICT_ERROR, -1, false, "evidence_lost");
+        assert_message(&s, "evidence_lost", "how the command ended");
+}
+
 TEST(aborted)
 {
         _sample_ Sample s;
