@@ -265,7 +265,8 @@ static uint64_t since(uint64_t now, uint64_t before)
         return now == UNKNOWN || before == UNKNOWN ? now : now >= before ? now - before : 0;
 }
 
-/* Whether a limit killed something is part of the verdict: a counter that cannot be read any more is not 0. */
+/* Whether a limit killed something is part of the verdict: a counter that cannot be read any more is not 0.
+ */
 static void require_counters(Run *run)
 {
         const struct {
