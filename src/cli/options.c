@@ -53,7 +53,7 @@ static const Option options[] = {
                         "pass this variable from here; without: PATH HOME LANG LC_ALL TERM" },
         { "allow-change", "PATH", OPTION_LIST, "allow_changes", 0,
                         "path that may change, or anything under it" },
-        { "memory", "SIZE", OPTION_LIMIT, "memory", 0, "memory limit (K, M, G)" },
+        { "memory", "SIZE", OPTION_LIMIT, "memory", 0, "memory limit (K, M, G; null: no limit)" },
         { "swap", "SIZE", OPTION_LIMIT, "swap", 0, "swap limit" },
         { "cpu", "PERCENT", OPTION_LIMIT, "cpu", 0, "CPU bandwidth, such as 150%" },
         { "tasks", "N", OPTION_LIMIT, "tasks", 0, "processes and threads at once" },
@@ -65,6 +65,8 @@ static const Option options[] = {
         { "output", "SIZE", OPTION_LIMIT, "output", 0, "bytes kept of each of stdout and stderr" },
         { "network", "KIND", OPTION_TEXT, "network", 0, "none or host" },
         { "posture", "KIND", OPTION_TEXT, "posture", 0, "isolated or bounded" },
+        { "tty", NULL, OPTION_FLAG, NULL, TARGET(tty),
+                        "posture bounded: the job gets this terminal; its output is not recorded" },
 };
 
 void run_arguments_help(FILE *f)
@@ -184,6 +186,8 @@ static int apply(const Option *option, const char *value, RunArguments *a, Error
                 return add_pair(a->job, option->key, value, e);
         case OPTION_LIMIT:
                 parent = member(a->job, "limits", false);
+                if (parent && streq(value, "null"))
+                        return json_add_null(parent, option->key);
                 return parent ? json_add(parent, option->key, number_or_text(value)) : -ENOMEM;
         }
         return -EINVAL;

@@ -127,6 +127,7 @@ int cli_run(int argc, char **argv)
                 .state_dir = arguments.state_dir,
                 .job_dir = job_dir,
                 .trusted = arguments.command != NULL,
+                .tty = arguments.tty,
         };
         r = job_run(job, &options, &result, &e);
         if (r < 0 && geteuid() != 0) {

@@ -51,7 +51,8 @@ static int plan_names(Plan *plan, const PlanContext *context)
         memcpy(plan->run_id, context->run_id, RUN_ID_MAX);
         plan->job_id = job->job_id ? strdup(job->job_id)
                                    : text_printf("job-%.*s", JOB_ID_DIGITS, plan->run_id);
-        plan->service = text_printf("qscope-%s.service", plan->run_id);
+        plan->service = text_printf(
+                        "qscope-%s.%s", plan->run_id, plan->posture == POSTURE_BOUNDED ? "scope" : "service");
         plan->slice = text_printf("qscope-%s.slice", plan->run_id);
         plan->run_dir = text_printf("%s/%s", context->runtime_dir, plan->run_id);
         plan->root_dir = text_printf("%s/%s/root", context->runtime_dir, plan->run_id);
@@ -78,7 +79,13 @@ static int check_argv0(Plan *plan)
 
 static int plan_network(Plan *plan)
 {
-        plan->network = plan->job->network >= 0 ? plan->job->network : NETWORK_NONE;
+        bool bounded = plan->posture == POSTURE_BOUNDED;
+
+        plan->network = plan->job->network >= 0 ? plan->job->network : bounded ? NETWORK_HOST : NETWORK_NONE;
+        if (bounded && plan->network != NETWORK_HOST)
+                return reason_add(&plan->refusals, "not_supported",
+                                "job.network: in the posture bounded a job shares the caller's network: leave "
+                                "this out, or use the posture isolated");
         if (plan->policy->networks & (1u << plan->network))
                 return 0;
         return reason_add(&plan->refusals, "network_refused",
@@ -88,28 +95,27 @@ static int plan_network(Plan *plan)
 
 static int plan_posture(Plan *plan)
 {
-        plan->posture = plan->job->posture >= 0 ? plan->job->posture : POSTURE_ISOLATED;
-        if (!(plan->policy->postures & (1u << plan->posture)))
-                return reason_add(&plan->refusals, "posture_refused",
-                                "job.posture: \"%s\" is not allowed by the policy %s",
-                                posture_to_string(plan->posture), plan->policy->name);
-        if (plan->posture != POSTURE_ISOLATED)
-                return reason_add(&plan->refusals, "not_supported",
-                                "job.posture: \"%s\" is not supported by this version",
-                                posture_to_string(plan->posture));
-        return 0;
+        Posture asked = plan->job->posture >= 0 ? plan->job->posture : POSTURE_ISOLATED;
+
+        plan->posture = asked;
+        if (plan->policy->postures & (1u << asked))
+                return 0;
+        plan->posture = POSTURE_ISOLATED; /* so that no more is refused than what was asked too much */
+        return reason_add(&plan->refusals, "posture_refused",
+                        "job.posture: \"%s\" is not allowed by the policy %s", posture_to_string(asked),
+                        plan->policy->name);
 }
 
 static int fill(Plan *plan, const PlanContext *context)
 {
-        int r = plan_names(plan, context);
+        int r = plan_posture(plan);
 
+        if (r >= 0)
+                r = plan_names(plan, context);
         if (r >= 0)
                 r = check_argv0(plan);
         if (r >= 0)
                 r = plan_network(plan);
-        if (r >= 0)
-                r = plan_posture(plan);
         if (r >= 0)
                 r = plan_limits(plan);
         if (r >= 0)

@@ -36,7 +36,7 @@ typedef struct Plan {
         const Policy *policy;
         char run_id[RUN_ID_MAX];
         char *job_id;
-        char *service, *slice; /* unit names qscope-<run_id>.service, .slice */
+        char *service, *slice; /* unit names qscope-<run_id>.service (bounded: .scope), .slice */
         char *run_dir;         /* <runtime_dir>/<run_id> */
         char *root_dir;        /* <run_dir>/root, RootDirectory= */
         char **argv;

@@ -3,10 +3,10 @@
  *
  *   qscope.plan/v1 = { schema, job_id, run_id, policy {name, sha256}, posture, network,
  *     argv, cwd, workspace, home, env [{name, source}], timeout_sec, grace_ms, limits {key: number or null},
- *     units { slice {name, properties ["Name=value"…]}, service {…} }, run_dir, root_dir,
- *     layer {type, bytes, inodes}, mounts [{path, source, mode}], files [{path, mode, bytes or source}],
- *     stdin, expected_exit, allow_changes (null: not judged), expect [what is asked…],
- *     refusals [{code, message}] }
+ *     units { slice {name, properties ["Name=value"…]}, service {…} (bounded: scope {…}) }, run_dir,
+ * root_dir, layer {type, bytes, inodes}, mounts [{path, source, mode}], files [{path, mode, bytes or
+ * source}], stdin, expected_exit, allow_changes (null: not judged), expect [what is asked…], refusals [{code,
+ * message}] }
  *
  * Values of the environment and contents of files never appear. */
 
@@ -59,7 +59,9 @@ static int add_units(cJSON *object, const Plan *plan)
         cJSON *units = json_add_object(object, "units");
         int r = add_unit(units, "slice", plan->slice, &plan->slice_properties);
 
-        return r < 0 ? r : add_unit(units, "service", plan->service, &plan->service_properties);
+        return r < 0 ? r
+                     : add_unit(units, plan->posture == POSTURE_BOUNDED ? "scope" : "service", plan->service,
+                                       &plan->service_properties);
 }
 
 static int add_env(cJSON *object, const Plan *plan)
@@ -95,6 +97,8 @@ static int add_mounts(cJSON *object, const Plan *plan)
         bool overlay = plan->workspace == WORKSPACE_OVERLAY;
         int r = list ? 0 : -ENOMEM;
 
+        if (plan->posture == POSTURE_BOUNDED)
+                return r;
         for (size_t i = 0; i < ELEMENTSOF(scratch) && r >= 0; i++)
                 if (!streq(plan->cwd, scratch[i]))
                         r = add_mount(list, scratch[i], "layer", "scratch");
@@ -108,10 +112,14 @@ static int add_mounts(cJSON *object, const Plan *plan)
 
 static int add_layer(cJSON *object, const Plan *plan)
 {
-        cJSON *layer = json_add_object(object, "layer");
         uint64_t bytes = plan->limits.value[LIMIT_DISK], inodes = plan->limits.value[LIMIT_INODES];
-        int r = json_add_text(layer, "type", layer_to_string(plan->layer));
+        cJSON *layer;
+        int r;
 
+        if (plan->posture == POSTURE_BOUNDED)
+                return json_add_null(object, "layer");
+        layer = json_add_object(object, "layer");
+        r = json_add_text(layer, "type", layer_to_string(plan->layer));
         if (r >= 0)
                 r = json_add_u64(layer, "bytes", bytes == LIMIT_UNLIMITED ? UNKNOWN : bytes);
         return r < 0 ? r : json_add_u64(layer, "inodes", inodes == LIMIT_UNLIMITED ? UNKNOWN : inodes);

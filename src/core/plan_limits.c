@@ -82,11 +82,28 @@ static Layer choose_layer(const Limits *limits)
         return need <= memory / 2 ? LAYER_TMPFS : LAYER_IMAGE;
 }
 
+/* There is no layer that could be full: nothing is said to be bounded that is not. */
+static int refuse_layer_limits(Plan *plan)
+{
+        static const LimitKind unkept[] = { LIMIT_DISK, LIMIT_INODES };
+
+        for (size_t i = 0; i < ELEMENTSOF(unkept); i++)
+                if (plan->limits.value[unkept[i]] != LIMIT_UNLIMITED &&
+                                reason_add(&plan->refusals, "not_supported",
+                                                "limits.%s cannot be kept in the posture bounded, where a job "
+                                                "writes to the caller's own files: set it to null",
+                                                limit_table[unkept[i]].key) < 0)
+                        return -ENOMEM;
+        return 0;
+}
+
 static int plan_layer(Plan *plan)
 {
         static const LimitKind bounded[] = { LIMIT_DISK, LIMIT_INODES };
         bool unlimited = false;
 
+        if (plan->posture == POSTURE_BOUNDED)
+                return refuse_layer_limits(plan);
         for (size_t i = 0; i < ELEMENTSOF(bounded); i++) {
                 const char *key = limit_table[bounded[i]].key;
 

@@ -164,6 +164,29 @@ static int plan_allow_changes(Plan *plan)
         return 0;
 }
 
+/* What the posture bounded cannot do, since the job works in the caller's own files: each would have to be
+ * judged by a layer that is not there. */
+static int refuse_layer_keys(Plan *plan)
+{
+        const struct {
+                const char *key;
+                bool given;
+        } keys[] = {
+                { "job.workspace: \"fresh\"", plan->workspace == WORKSPACE_FRESH },
+                { "job.files", plan->job->n_files > 0 },
+                { "allow_changes", plan->allow_changes != NULL },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(keys); i++)
+                if (keys[i].given &&
+                                reason_add(&plan->refusals, "not_supported",
+                                                "%s is not possible in the posture bounded, where a job works in "
+                                                "the caller's own files: leave it out, or use isolated",
+                                                keys[i].key) < 0)
+                        return -ENOMEM;
+        return check_roots(plan);
+}
+
 int plan_workspace(Plan *plan, const PlanContext *context)
 {
         const Job *job = plan->job;
@@ -177,8 +200,13 @@ int plan_workspace(Plan *plan, const PlanContext *context)
         r = path_normalise(cwd, &plan->cwd);
         if (r == -ENOMEM)
                 return r;
-        r = r < 0 ? refuse_cwd_text(plan, cwd, r) : check_cwd(plan, context);
-        return r < 0 ? r : plan_allow_changes(plan);
+        if (r < 0)
+                r = refuse_cwd_text(plan, cwd, r);
+        else if (plan->posture != POSTURE_BOUNDED)
+                r = check_cwd(plan, context);
+        if (r >= 0)
+                r = plan_allow_changes(plan);
+        return r < 0 || plan->posture != POSTURE_BOUNDED ? r : refuse_layer_keys(plan);
 }
 
 /* --- the home --- */
@@ -210,8 +238,11 @@ static int usable_home(const Plan *plan, const PlanContext *context, char **ret)
 
 int plan_home(Plan *plan, const PlanContext *context)
 {
-        int r = usable_home(plan, context, &plan->passwd_home);
+        int r;
 
+        if (plan->posture == POSTURE_BOUNDED)
+                return 0;
+        r = usable_home(plan, context, &plan->passwd_home);
         if (r < 0)
                 return r;
         if (!plan->passwd_home)

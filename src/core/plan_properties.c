@@ -149,6 +149,39 @@ static int add_files(PropertyList *list, const Plan *plan, const PlanContext *co
         return add_hidden(list, plan);
 }
 
+/* A scope is a control group around a process that is there already: systemd cannot put a sandbox around it.
+ */
+static int add_scope(PropertyList *list, const Plan *plan)
+{
+        if (property_add_string(list, "CollectMode", "inactive-or-failed") < 0 ||
+                        property_add_string(list, "KillMode", "control-group") < 0 ||
+                        property_add_number(list, "KillSignal", SIGKILL_NUMBER) < 0 ||
+                        property_add_number(list, "TimeoutStopSec", STOP_TIMEOUT_USEC) < 0 ||
+                        property_add_number(list, "RuntimeMaxSec", plan->timeout_usec + RUNTIME_MARGIN_USEC) <
+                                        0)
+                return -ENOMEM;
+        return property_add_string(list, "Slice", plan->slice);
+}
+
+static int plan_scope(Plan *plan)
+{
+        PropertyList *scope = &plan->service_properties;
+        const PropertyList *sandbox = &plan->policy->properties;
+
+        if (add_description(scope, plan) < 0 || add_scope(scope, plan) < 0 || add_accounting(scope) < 0 ||
+                        add_limits(scope, &plan->limits, cgroup_limits, ELEMENTSOF(cgroup_limits)) < 0)
+                return -ENOMEM;
+        for (size_t i = 0; i < sandbox->n; i++)
+                if (!sandbox->items[i].info->scope &&
+                                reason_add(&plan->refusals, "not_supported",
+                                                "the policy %s asks for %s, which no process in the posture "
+                                                "bounded can be given: use a policy made for it, such as "
+                                                "\"trusted\"",
+                                                plan->policy->name, sandbox->items[i].info->name) < 0)
+                        return -ENOMEM;
+        return plan->refusals.n > 0 ? 0 : property_add_copies(scope, sandbox);
+}
+
 int plan_properties(Plan *plan, const PlanContext *context)
 {
         PropertyList *slice = &plan->slice_properties, *service = &plan->service_properties;
@@ -156,6 +189,8 @@ int plan_properties(Plan *plan, const PlanContext *context)
         if (add_description(slice, plan) < 0 || add_accounting(slice) < 0 ||
                         add_limits(slice, &plan->limits, cgroup_limits, ELEMENTSOF(cgroup_limits)) < 0)
                 return -ENOMEM;
+        if (plan->posture == POSTURE_BOUNDED)
+                return plan_scope(plan);
         if (add_description(service, plan) < 0 || add_service(service, plan) < 0 ||
                         add_accounting(service) < 0 ||
                         add_limits(service, &plan->limits, cgroup_limits, ELEMENTSOF(cgroup_limits)) < 0 ||

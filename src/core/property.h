@@ -34,6 +34,7 @@ typedef struct PropertyInfo {
         const char *bus_name; /* where it differs: "CPUQuotaPerSecUSec"; else NULL */
         PropertyType type;
         unsigned since;           /* first systemd version, 0: older than any we support (250) */
+        bool scope;               /* a scope can have it, too */
         const char *choices;      /* STRING: the words it may be, separated by spaces; NULL: any */
         int64_t minimum, maximum; /* I32, U64: the range, when not both 0 */
 } PropertyInfo;

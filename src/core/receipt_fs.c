@@ -127,8 +127,11 @@ int receipt_add_fs(cJSON *receipt, const ReceiptSource *s)
         const Plan *plan = s->plan;
         const Outcome *o = s->outcome;
         const FileChanges *changes = &o->changes;
-        cJSON *fs = json_add_object(receipt, "fs"), *totals;
+        cJSON *fs, *totals;
 
+        if (plan->posture == POSTURE_BOUNDED) /* nobody looked */
+                return json_add_null(receipt, "fs");
+        fs = json_add_object(receipt, "fs");
         if (!fs || add_lists(fs, plan, changes) < 0 || add_unexpected(fs, plan, changes, s->judgement) < 0)
                 return -ENOMEM;
         totals = json_add_object(fs, "totals");

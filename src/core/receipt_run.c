@@ -155,7 +155,9 @@ int receipt_add_host(cJSON *receipt, const ReceiptSource *s)
                         json_add_text(host, "machine", facts->machine) < 0)
                 return -ENOMEM;
         unit = json_add_object(receipt, "unit");
-        if (!unit || json_add_text(unit, "service", s->plan->service) < 0 ||
+        if (!unit ||
+                        json_add_text(unit, s->plan->posture == POSTURE_BOUNDED ? "scope" : "service",
+                                        s->plan->service) < 0 ||
                         json_add_text(unit, "slice", s->plan->slice) < 0)
                 return -ENOMEM;
         return json_add_text(unit, "invocation_id", s->outcome->invocation_id);

@@ -123,12 +123,12 @@ static int check_facts(Run *run, Error *e)
 
 static int observe(Run *run, Error *e)
 {
-        int r = proc_isolation_facts(
-                        run->proc_fd, run->plan->network == NETWORK_NONE, run->uid, run->outcome);
+        int r = add_limit_facts(run);
 
-        if (r == 0)
-                r = add_limit_facts(run);
-        if (r == 0)
+        if (r == 0 && !is_bounded(run))
+                r = proc_isolation_facts(
+                                run->proc_fd, run->plan->network == NETWORK_NONE, run->uid, run->outcome);
+        if (r == 0 && run->fs)
                 r = jobfs_facts(run->fs, run->proc_fd, run->outcome);
         if (r < 0)
                 return error_errno(e, r, "the job's isolation cannot be observed");
@@ -224,7 +224,7 @@ static int watch(Run *run)
         /* The output first: what a job printed before its end is read before the end is seen. */
         for (size_t i = 0; r >= 0 && i < 2; i++)
                 r = sd_event_source_set_priority(run->output_sources[i], SD_EVENT_PRIORITY_IMPORTANT);
-        if (r >= 0)
+        if (r >= 0 && run->fs)
                 r = run_timer(run, TIMER_LAYER, LAYER_LOOK_USEC, on_layer_look);
         if (r >= 0 && run->plan->limits.value[LIMIT_CPU_TIME] != LIMIT_UNLIMITED)
                 r = run_timer(run, TIMER_CPU, CPU_POLL_USEC, on_cpu_poll);
@@ -277,19 +277,17 @@ static int open_gate(Run *run, Error *e)
         return 0;
 }
 
-int run_release(Run *run, pid_t pid, uid_t uid, gid_t gid)
+int run_release(Run *run)
 {
         Error e = ERROR_INIT;
         int r;
 
         run_phase(run, PHASE_START);
-        run->pid = pid;
-        run->uid = uid;
-        run->gid = gid;
         r = open_held(run, &e);
         if (r < 0)
                 return run_host_error(run, "stage_failed", NULL, &e);
-        r = jobfs_attach(run->fs, run->proc_fd, run->service_fd, uid, gid, &e);
+        r = is_bounded(run) ? bounded_hold(run, &e)
+                            : jobfs_attach(run->fs, run->proc_fd, run->service_fd, run->uid, run->gid, &e);
         if (r < 0)
                 return run_host_error(run, "workspace_failed", NULL, &e);
         r = observe(run, &e);

@@ -94,6 +94,15 @@ static int open_receipt(Context *c, Error *e)
         return path ? pending_file_open(path, &c->pending, e) : -ENOMEM;
 }
 
+static int check_terminal(const Plan *plan, Error *e)
+{
+        if (plan->posture != POSTURE_BOUNDED)
+                return error_set(e, -EINVAL, "--tty: only a job in the posture bounded can have a terminal");
+        if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+                return error_set(e, -EINVAL, "--tty: standard input and output must be a terminal");
+        return 0;
+}
+
 static int make_plan(Context *c, Error *e)
 {
         PlanContext context = { .run_id = c->run_id,
@@ -110,7 +119,8 @@ static int make_plan(Context *c, Error *e)
         c->cwd = getcwd(NULL, 0);
         /* A directory that is gone is no workspace; "/" is refused as one, with a sentence. */
         context.cwd = c->cwd ? c->cwd : "/";
-        return plan_make(c->job, c->policy, &context, &c->plan, e);
+        r = plan_make(c->job, c->policy, &context, &c->plan, e);
+        return r < 0 || !c->options->tty ? r : check_terminal(c->plan, e);
 }
 
 /* The plan judged the workspace's path as it is written; links may lead elsewhere. (Once more when it is
@@ -130,9 +140,10 @@ static int judge_resolved_cwd(Context *c)
 
 static int execute(Context *c, Error *e)
 {
-        RunOptions options = {
-                .state_dir = c->state_dir, .job_dir = c->options->job_dir, .trusted = c->options->trusted
-        };
+        RunOptions options = { .state_dir = c->state_dir,
+                .job_dir = c->options->job_dir,
+                .trusted = c->options->trusted,
+                .tty = c->options->tty };
         int r;
 
         c->outcome = outcome_new();

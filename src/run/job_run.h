@@ -14,6 +14,7 @@ typedef struct JobRunOptions {
         const char *state_dir;    /* NULL: /var/lib/qscope for root, else $XDG_STATE_HOME/qscope */
         const char *job_dir;
         bool trusted;
+        bool tty; /* the posture bounded only: the job has the caller's terminal */
 } JobRunOptions;
 
 typedef struct JobRunResult {

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "base/path.h"
+#include "run/expected.h"
 #include "sys/file.h"
 #include "sys/layer.h"
 #include "sys/mount.h"
@@ -445,8 +446,9 @@ static int walk_all(JobFs *fs, TreeWalk *walk, Error *e)
 }
 
 /* The directory in which an expected path lies, and the rest of the path. */
-static int open_expected(const JobFs *fs, const char *path, const char **ret_below)
+static int open_expected(void *userdata, const char *path, const char **ret_below)
 {
+        const JobFs *fs = userdata;
         const char *cwd = fs->plan->cwd;
         ScratchKind kind;
 
@@ -463,39 +465,6 @@ static int open_expected(const JobFs *fs, const char *path, const char **ret_bel
                 return -EXDEV;
         *ret_below = path_below(path, scratch_target(fs, kind));
         return openat(fs->layer_fd, scratch_name(kind), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
-static int observe_expected(const JobFs *fs, Outcome *o, Error *e)
-{
-        const Expect *expect = &fs->plan->job->expect;
-
-        if (expect->n_files == 0)
-                return 0;
-        o->expected_files = calloc(expect->n_files, sizeof(*o->expected_files));
-        if (!o->expected_files)
-                return -ENOMEM;
-        o->n_expected_files = expect->n_files;
-        for (size_t i = 0; i < expect->n_files; i++) {
-                const ExpectFile *wanted = &expect->files[i];
-                struct ExpectedFile *seen = &o->expected_files[i];
-                char sha256[HASH_HEX_MAX];
-                const char *below;
-                _cleanup_close_ int fd = open_expected(fs, wanted->path, &below);
-                int r;
-
-                seen->equals = wanted->equals ? 0 : -1;
-                if (fd < 0)
-                        return error_set(e, -EXDEV, "expect.files: %s is no place that a job can write to",
-                                        wanted->path);
-                r = tree_file(fd, below, &seen->exists, seen->sha256);
-                if (r < 0)
-                        return error_errno(e, r, "expect.files: %s", wanted->path);
-                if (wanted->equals) {
-                        hash_data(wanted->equals, strlen(wanted->equals), sha256);
-                        seen->equals = streq(sha256, seen->sha256);
-                }
-        }
-        return 0;
 }
 
 void jobfs_look(const JobFs *fs, Outcome *o)
@@ -531,5 +500,5 @@ int jobfs_observe(JobFs *fs, Outcome *o, Error *e)
                 o->evidence_lost = true;
                 o->evidence_message = strdup(lost);
         }
-        return r < 0 ? r : observe_expected(fs, o, e);
+        return r < 0 ? r : expected_observe(&fs->plan->job->expect, open_expected, fs, o, e);
 }

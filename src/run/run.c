@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/run.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/resource.h>
@@ -133,7 +134,12 @@ static InputScope input_scope(const Run *run)
                 .trusted = run->options->trusted,
         };
 
-        jobfs_owner(run->fs, &scope.owner_uid, &scope.owner_gid);
+        if (run->fs) {
+                jobfs_owner(run->fs, &scope.owner_uid, &scope.owner_gid);
+        } else {
+                scope.owner_uid = geteuid();
+                scope.owner_gid = getegid();
+        }
         return scope;
 }
 
@@ -142,6 +148,19 @@ static int open_source(void *userdata, const char *path, int *ret_fd, Error *e)
         InputScope scope = input_scope(userdata);
 
         return input_open(&scope, path, ret_fd, e);
+}
+
+/* The job gets our own standard streams; nothing will come through the pipes. */
+static int take_terminal(Run *run, Error *e)
+{
+        run->stdin_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+        for (int i = 0; i < 2; i++) {
+                safe_close(run->output_fds[i]);
+                run->output_fds[i] = fcntl(STDOUT_FILENO + i, F_DUPFD_CLOEXEC, 3);
+        }
+        return run->stdin_fd < 0 || run->output_fds[0] < 0 || run->output_fds[1] < 0
+                               ? error_errno(e, -errno, "the terminal")
+                               : 0;
 }
 
 static int open_streams(Run *run, Error *e)
@@ -159,7 +178,7 @@ static int open_streams(Run *run, Error *e)
                 r = gate_open(&run->gate_fd, &run->stage_fd);
         if (r < 0)
                 return error_errno(e, r, "pipes and sockets");
-        return input_stdin(&scope, job, &run->stdin_fd, e);
+        return run->options->tty ? take_terminal(run, e) : input_stdin(&scope, job, &run->stdin_fd, e);
 }
 
 /* Which controller each limit needs. */
@@ -254,6 +273,18 @@ static bool is_bad_cwd(Run *run, int r)
         return true;
 }
 
+static int prepare_files(Run *run)
+{
+        Error e = ERROR_INIT;
+        int r = jobfs_new(run->plan, rundir_root_fd(run->dir), run->options->state_dir,
+                        run->outcome->host.hostname, &run->fs, &e);
+
+        if (r < 0)
+                return is_bad_cwd(run, r) ? r : fail(run, "workspace_failed", NULL, &e);
+        r = jobfs_open_sources(run->fs, open_source, run, &e);
+        return r < 0 ? fail(run, "files_failed", NULL, &e) : 0;
+}
+
 static int prepare(Run *run)
 {
         Error e = ERROR_INIT;
@@ -269,13 +300,9 @@ static int prepare(Run *run)
         r = observers_prepare(run, &e);
         if (r < 0)
                 return fail(run, "observers_failed", NULL, &e);
-        r = jobfs_new(run->plan, rundir_root_fd(run->dir), run->options->state_dir,
-                        run->outcome->host.hostname, &run->fs, &e);
+        r = is_bounded(run) ? 0 : prepare_files(run);
         if (r < 0)
-                return is_bad_cwd(run, r) ? r : fail(run, "workspace_failed", NULL, &e);
-        r = jobfs_open_sources(run->fs, open_source, run, &e);
-        if (r < 0)
-                return fail(run, "files_failed", NULL, &e);
+                return r;
         r = open_streams(run, &e);
         if (r < 0)
                 return fail(run, "stdin_failed", NULL, &e);
@@ -305,17 +332,18 @@ static int add_signals(Run *run)
 
 /* Deep trees are walked with a few descriptors for each level, and images are larger than a caller's ulimit.
  */
-static void raise_own_limits(void)
-{
-        static const int kinds[] = { RLIMIT_NOFILE, RLIMIT_FSIZE };
+const __rlimit_resource_t run_raised_limits[RUN_RAISED_LIMITS] = { RLIMIT_NOFILE, RLIMIT_FSIZE };
 
-        for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
+static void raise_own_limits(Run *run)
+{
+        for (size_t i = 0; i < ELEMENTSOF(run_raised_limits); i++) {
                 struct rlimit limit;
 
-                if (getrlimit((__rlimit_resource_t) kinds[i], &limit) < 0)
+                if (getrlimit(run_raised_limits[i], &limit) < 0)
                         continue;
+                run->caller_limits[i] = limit;
                 limit.rlim_cur = limit.rlim_max;
-                (void) setrlimit((__rlimit_resource_t) kinds[i], &limit);
+                (void) setrlimit(run_raised_limits[i], &limit);
         }
 }
 
@@ -369,6 +397,7 @@ static void clear(Run *run)
                 run->captures[i] = capture_free(run->captures[i]);
         run->errors = error_counter_free(run->errors);
         observers_clear(run);
+        bounded_reap(run);
         run->fs = jobfs_free(run->fs);
         run->dir = run->stop_failed ? rundir_abandon(run->dir) : rundir_free(run->dir);
         run->manager = manager_free(run->manager);
@@ -388,7 +417,7 @@ static int loop(Run *run)
                 (void) fail(run, "start_refused", NULL, &e);
                 return 0;
         }
-        r = jobfs_make_layer(run->fs, &e);
+        r = run->fs ? jobfs_make_layer(run->fs, &e) : 0;
         if (r < 0)
                 (void) run_host_error(run, "layer_failed", NULL, &e);
         r = sd_event_loop(run->event);
@@ -419,7 +448,7 @@ int run_execute(const Plan *plan, const RunOptions *options, Outcome *outcome)
 
         outcome->started_realtime_usec = now_realtime();
         (void) umask(0022); /* whatever the caller's is: the job's root must be readable */
-        raise_own_limits();
+        raise_own_limits(&run);
         r = host_read(&outcome->host);
         if (r == 0)
                 r = outcome_blind_spot(

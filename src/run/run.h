@@ -12,6 +12,7 @@ typedef struct RunOptions {
         const char *state_dir; /* images of large layers are made here */
         const char *job_dir;   /* where the job file lies; NULL: the job came from the command line */
         bool trusted;          /* input paths were typed by a person */
+        bool tty;              /* bounded only: the job has the caller's terminal */
 } RunOptions;
 
 /* Holds SIGINT, SIGTERM and SIGHUP back until run_execute() takes them. 0 or a negative errno. */

@@ -106,6 +106,11 @@ static void ask_status(Run *run)
 
         if (run->status_known)
                 return;
+        if (is_bounded(run)) {
+                if (bounded_status(run, &none))
+                        record_status(run, &none);
+                return;
+        }
         r = manager_status(run->manager, run->plan->service, on_status, run);
         if (r < 0)
                 on_status(run, r, &none);
@@ -327,7 +332,7 @@ static int observe(Run *run)
 
         if (!run->outcome->released)
                 return 0;
-        r = jobfs_observe(run->fs, run->outcome, &e);
+        r = run->fs ? jobfs_observe(run->fs, run->outcome, &e) : bounded_observe(run, &e);
         if (r < 0)
                 run_lose_evidence(run, "%s", e.text[0] ? e.text : strerror(-r));
         run_phase(run, PHASE_DIFF);

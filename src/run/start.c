@@ -62,6 +62,22 @@ int on_life(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t
         return 0;
 }
 
+/* In a sandbox it is never root; without one it is the very process that we started. */
+static bool is_stage(const Run *run, const GatePeer *peer)
+{
+        return is_bounded(run) ? peer->pid == run->child : peer->pid > 0 && peer->uid != 0;
+}
+
+/* A scope has to be there, too, before anything is let go. */
+static int hold(Run *run)
+{
+        if (!run->ready || (is_bounded(run) && !run->scope_made))
+                return 0;
+        run_timer_off(run, TIMER_WATCHDOG);
+        run_timer_off(run, TIMER_STATUS);
+        return run_release(run);
+}
+
 static int on_gate(
                 _unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata)
 {
@@ -80,19 +96,20 @@ static int on_gate(
         if (r == 0)
                 return 0;
         /* systemd gave up, and will say why. */
-        if (r == -EPIPE) {
+        if (r == -EPIPE && !is_bounded(run)) {
                 run->gate_source = sd_event_source_disable_unref(run->gate_source);
                 return 0;
         }
-        if (r < 0 || message.kind != GATE_READY || peer.pid <= 0 || peer.uid == 0) {
+        if (r < 0 || message.kind != GATE_READY || !is_stage(run, &peer)) {
                 run->gate_source = sd_event_source_disable_unref(run->gate_source);
-                error_set(&e, -EBADMSG, "the stage said something else than that it is ready");
+                error_set(&e, -EBADMSG, "the stage did not say that it is ready");
                 return run_host_error(run, "stage_failed", NULL, &e);
         }
         run->ready = true;
-        run_timer_off(run, TIMER_WATCHDOG);
-        run_timer_off(run, TIMER_STATUS);
-        return run_release(run, peer.pid, peer.uid, peer.gid);
+        run->pid = peer.pid;
+        run->uid = peer.uid;
+        run->gid = peer.gid;
+        return hold(run);
 }
 
 /* Exit statuses of systemd's own steps between fork and exec (systemd.exec(5), "Process Exit Codes"). */
@@ -166,8 +183,13 @@ static void on_started(void *userdata, int r, const Error *e)
         Run *run = userdata;
         Error copy = *e;
 
-        if (run->state != RUN_STARTING || run->ready)
+        if (run->state != RUN_STARTING || (run->ready && !is_bounded(run)))
                 return;
+        if (is_bounded(run)) {
+                run->scope_made = r >= 0;
+                (void) (r < 0 ? run_host_error(run, "start_refused", NULL, &copy) : hold(run));
+                return;
+        }
         /* Refused at once; or a start job that ended, and then the unit knows how. */
         if (r < 0 && !strstr(e->text, "systemd's job for"))
                 (void) run_host_error(run, "start_refused", NULL, &copy);
@@ -191,11 +213,15 @@ int run_start(Run *run, Error *e)
                 .slice = run->plan->slice,
                 .service_properties = &run->plan->service_properties,
                 .slice_properties = &run->plan->slice_properties,
-                .program = STAGE_TARGET,
+                .program = is_bounded(run) ? NULL : STAGE_TARGET,
                 .stdin_fd = run->stage_fd,
         };
-        int r = sd_event_add_io(run->event, &run->gate_source, run->gate_fd, EPOLLIN, on_gate, run);
+        int r = is_bounded(run) ? bounded_fork(run, e) : 0;
 
+        if (r < 0)
+                return r;
+        request.pid = run->child;
+        r = sd_event_add_io(run->event, &run->gate_source, run->gate_fd, EPOLLIN, on_gate, run);
         if (r >= 0)
                 r = run_timer(run, TIMER_WATCHDOG, START_TIMEOUT, on_start_timeout);
         if (r < 0)

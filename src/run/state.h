@@ -3,6 +3,7 @@
 
 /* The state of one run, shared by the files of run/ that make up its machine. */
 
+#include <sys/resource.h>
 #include <systemd/sd-event.h>
 
 #include "run/guard.h"
@@ -32,6 +33,9 @@ typedef enum RunTimer {
         _RUN_TIMER_MAX
 } RunTimer;
 
+#define RUN_RAISED_LIMITS 2
+extern const __rlimit_resource_t run_raised_limits[RUN_RAISED_LIMITS];
+
 typedef struct Run {
         const Plan *plan;
         const RunOptions *options;
@@ -54,6 +58,10 @@ typedef struct Run {
         sd_event_source *gate_source, *life_source, *exit_source, *events_source, *tasks_source,
                         *output_sources[2];
         sd_event_source *timers[_RUN_TIMER_MAX], *signals[3];
+
+        pid_t child; /* bounded: the stage, started by us and not waited for yet; 0: none */
+        struct rlimit caller_limits[RUN_RAISED_LIMITS];
+        bool scope_made;
 
         pid_t pid;
         uid_t uid;
@@ -88,7 +96,7 @@ void run_settle_exec(Run *run);
 int on_life(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 
 /* --- hold.c: the stage is at the gate --- */
-int run_release(Run *run, pid_t pid, uid_t uid, gid_t gid);
+int run_release(Run *run);
 
 /* --- observers.c: what the job starts, opens and tries to reach. A kind of evidence that this host cannot
  * give is a blind spot and no error. --- */
@@ -105,6 +113,22 @@ void observers_clear(Run *run);
 
 /* What was to be seen and was missed. */
 void run_lose_evidence(Run *run, const char *format, ...) _printf_(2, 3);
+
+/* --- bounded.c: a scope instead of a service --- */
+static inline bool is_bounded(const Run *run)
+{
+        return run->plan->posture == POSTURE_BOUNDED;
+}
+
+/* Starts the stage, held at the gate. */
+int bounded_fork(Run *run, Error *e);
+/* It is in its scope: what systemd does for a service only. */
+int bounded_hold(Run *run, Error *e);
+/* Whether it has ended, and how. */
+bool bounded_status(Run *run, ServiceStatus *ret);
+/* Nothing of it is left behind. */
+void bounded_reap(Run *run);
+int bounded_observe(Run *run, Error *e);
 
 /* --- settle.c: from the end of the main process to the last one's --- */
 int run_kill(Run *run);

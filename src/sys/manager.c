@@ -2,16 +2,18 @@
 #include "sys/manager.h"
 
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <systemd/sd-bus.h>
 
 #include "base/text.h"
 #include "sys/manager_property.h"
 
-#define DESTINATION  "org.freedesktop.systemd1"
-#define OBJECT       "/org/freedesktop/systemd1"
-#define INTERFACE    "org.freedesktop.systemd1.Manager"
-#define CALL_TIMEOUT (25 * USEC_PER_SEC)
+#define DESTINATION    "org.freedesktop.systemd1"
+#define OBJECT         "/org/freedesktop/systemd1"
+#define INTERFACE      "org.freedesktop.systemd1.Manager"
+#define CALL_TIMEOUT   (25 * USEC_PER_SEC)
+#define PIDFDS_VERSION 254 /* PIDFDs of a transient scope */
 
 /* What waits for one start or stop job. */
 typedef struct PendingJob {
@@ -212,15 +214,33 @@ static int on_job_reply(sd_bus_message *reply, void *userdata, _unused_ sd_bus_e
         return 0;
 }
 
-/* a(sv) of one unit, with what only a service has. */
-static int append_properties(sd_bus_message *call, const PropertyList *list, const UnitRequest *service)
+/* What came later than the oldest systemd we know: by descriptor (254), and that the end of one process by
+ * the kernel is not the end of the scope (253; before, it never was). */
+static int append_scope(const Manager *m, sd_bus_message *call, pid_t pid)
+{
+        unsigned version = manager_version_number(m);
+        _cleanup_close_ int pidfd = -EBADF;
+        int r = 0;
+
+        if (version >= 253)
+                r = sd_bus_message_append(call, "(sv)", "OOMPolicy", "s", "continue");
+        if (r < 0 || version < PIDFDS_VERSION)
+                return r < 0 ? r : sd_bus_message_append(call, "(sv)", "PIDs", "au", 1, (uint32_t) pid);
+        pidfd = (int) syscall(SYS_pidfd_open, pid, 0);
+        return pidfd < 0 ? -errno : sd_bus_message_append(call, "(sv)", "PIDFDs", "ah", 1, pidfd);
+}
+
+/* a(sv) of one unit, with what only a service or a scope has. */
+static int append_properties(
+                const Manager *m, sd_bus_message *call, const PropertyList *list, const UnitRequest *unit)
 {
         int r = sd_bus_message_open_container(call, 'a', "(sv)");
 
         for (size_t i = 0; r >= 0 && i < list->n; i++)
                 r = manager_append_property(call, &list->items[i]);
-        if (r >= 0 && service)
-                r = manager_append_service(call, service->program, service->stdin_fd);
+        if (r >= 0 && unit)
+                r = unit->program ? manager_append_service(call, unit->program, unit->stdin_fd)
+                                  : append_scope(m, call, unit->pid);
         return r < 0 ? r : sd_bus_message_close_container(call);
 }
 
@@ -235,7 +255,7 @@ static int build_start(Manager *m, const UnitRequest *request, sd_bus_message **
         if (r >= 0)
                 r = sd_bus_message_append(call, "ss", request->service, "fail");
         if (r >= 0)
-                r = append_properties(call, request->service_properties, request);
+                r = append_properties(m, call, request->service_properties, request);
         if (r >= 0)
                 r = sd_bus_message_open_container(call, 'a', "(sa(sv))");
         if (r >= 0)
@@ -243,7 +263,7 @@ static int build_start(Manager *m, const UnitRequest *request, sd_bus_message **
         if (r >= 0)
                 r = sd_bus_message_append(call, "s", request->slice);
         if (r >= 0)
-                r = append_properties(call, request->slice_properties, NULL);
+                r = append_properties(m, call, request->slice_properties, NULL);
         if (r >= 0)
                 r = sd_bus_message_close_container(call);
         if (r >= 0)

@@ -26,12 +26,13 @@ const char *manager_version(const Manager *m);
 /* Its leading number, 0 when unknown. */
 unsigned manager_version_number(const Manager *m);
 
-/* A service with a slice of its own, to be made by one call. */
+/* A service, or a scope around a process that is there already, with a slice of its own; made by one call. */
 typedef struct UnitRequest {
         const char *service, *slice;
         const PropertyList *service_properties, *slice_properties;
-        const char *program; /* ExecStart=, a path inside the unit's root */
+        const char *program; /* ExecStart=, a path inside the unit's root; NULL: a scope */
         int stdin_fd;        /* StandardInputFileDescriptor=; stays the caller's */
+        pid_t pid;           /* of a scope: the caller's own child, not waited for */
 } UnitRequest;
 
 /* r: 0 or a negative errno with a sentence in e (never NULL). Called once. */

@@ -422,21 +422,37 @@ TEST(resolved_workspaces)
         CHECK_HAS(e.text, "outside the policy's workspace_roots");
 }
 
-TEST(bounded_is_allowed_but_not_there_yet)
+TEST(bounded)
 {
-        static const char policy[] = "{\"name\": \"p\", \"posture\": [\"isolated\", \"bounded\"], "
-                                     "\"network\": [\"host\"], "
-                                     "\"default\": {\"limits\": {\"disk\": \"64M\", \"inodes\": 1000}}}";
-        _cleanup_case_ Case c = { 0 }, d = { 0 };
+        static const char policy[] =
+                        "{\"name\": \"p\", \"posture\": [\"isolated\", \"bounded\"], \"network\": [\"host\"], "
+                        "\"properties\": {\"IOWeight\": 10}}";
+        static const char sandbox[] =
+                        "{\"name\": \"s\", \"posture\": [\"bounded\"], \"network\": [\"host\"], "
+                        "\"default\": {\"limits\": {\"disk\": \"64M\"}}, "
+                        "\"properties\": {\"NoNewPrivileges\": true}}";
+        _cleanup_case_ Case c = { 0 }, d = { 0 }, e = { 0 }, f = { 0 };
 
-        CHECK_EQ(case_make(&c, "{\"argv\": [\"x\"], \"posture\": \"bounded\", \"network\": \"host\"}", policy,
-                                 &caller),
-                        0);
-        CHECK_HAS(refusal(&c, "not_supported"), "\"bounded\" is not supported by this version");
-        CHECK(c.plan && !property_list_find(&c.plan->service_properties, "PrivateNetwork"));
+        CHECK_EQ(case_make(&c, "{\"argv\": [\"x\"], \"posture\": \"bounded\"}", policy, &caller), 0);
+        CHECK_EQ(c.plan->refusals.n, 0);
+        CHECK_EQ(c.plan->network, NETWORK_HOST);
+        CHECK_STR(strrchr(c.plan->service, '.'), ".scope");
+        CHECK(!property_list_find(&c.plan->service_properties, "ExitType"));
+        CHECK(property_list_find(&c.plan->service_properties, "IOWeight"));
         CHECK_EQ(case_make(&d, "{\"argv\": [\"x\"]}", policy, &caller), 0);
         CHECK_HAS(refusal(&d, "network_refused"), "\"none\" is not allowed");
         CHECK(d.plan && property_list_find(&d.plan->service_properties, "PrivateNetwork"));
+        /* What cannot be kept is refused, never left out. */
+        CHECK_EQ(case_make(&e, "{\"argv\": [\"x\"], \"posture\": \"bounded\"}", sandbox, &caller), 0);
+        CHECK_EQ(e.plan->refusals.n, 2);
+        CHECK_HAS(e.plan->refusals.items[0].message, "limits.disk cannot be kept in the posture bounded");
+        CHECK_HAS(e.plan->refusals.items[1].message, "asks for NoNewPrivileges");
+        CHECK_EQ(case_make(&f,
+                                 "{\"argv\": [\"x\"], \"posture\": \"bounded\", \"network\": \"none\", "
+                                 "\"allow_changes\": [], \"files\": [{\"path\": \"a\", \"content\": \"\"}]}",
+                                 policy, &caller),
+                        0);
+        CHECK_EQ(f.plan->refusals.n, 4);
 }
 
 /* What only a job or a caller put together by hand can get wrong. */
