@@ -57,6 +57,7 @@ static int add_reason(cJSON *list, const cJSON *reason)
 {
         const char *code = view_text(reason, "code"), *next = view_text(reason, "next");
         const ReasonInfo *info = reason_find(code);
+        const ReasonMeaning *meaning = reason_meaning(code);
         cJSON *item = json_add_object(list, NULL);
 
         if (info && streq_ptr(next, info->next))
@@ -65,10 +66,10 @@ static int add_reason(cJSON *list, const cJSON *reason)
                         json_add_bool(item, "known", info != NULL) < 0 ||
                         add_excerpt(item, "message", view_text(reason, "message"), EXPLAIN_TEXT_MAX) < 0 ||
                         json_add_text(item, "meaning",
-                                        info ? info->meaning
-                                             : "This version does not know this reason: read its message.") <
+                                        meaning ? meaning->meaning
+                                                : "This version does not know this reason: read its message.") <
                                         0 ||
-                        json_add_text(item, "check", info ? info->check : NULL) < 0 ||
+                        json_add_text(item, "check", meaning ? meaning->check : NULL) < 0 ||
                         json_add_text(item, "next", info ? info->next : NULL) < 0)
                 return -ENOMEM;
         return add_excerpt(item, "receipt_next", next, EXPLAIN_TEXT_MAX);

@@ -59,12 +59,13 @@ TEST(every_code_has_a_next_step)
                 CHECK(streq(info->code, published[i]));
                 CHECK(strlen(info->next) > 20);
                 CHECK(info->next[strlen(info->next) - 1] != ' ');
-                CHECK(info->meaning && strlen(info->meaning) > 20);
-                CHECK(!info->check || info->check[strlen(info->check) - 1] != ' ');
+                REQUIRE(reason_meaning(published[i]));
+                CHECK(strlen(reason_meaning(published[i])->meaning) > 20);
         }
         CHECK(!reason_find("no_such_code"));
         CHECK(!reason_find(""));
         CHECK(!reason_find(NULL));
+        CHECK(!reason_meaning("no_such_code") && !reason_meaning(NULL));
 }
 
 TEST(list)
