@@ -150,8 +150,9 @@ static void on_fact(void *userdata, const DoctorFact *fact)
                 put_state(doctor_state_names[fact->state], (int) fact->state, 8);
                 (void) printf(" %-12s ", fact->name);
                 put_text(fact->text);
-                (void) printf(fact->remedy ? "\n%22s-> %s\n" : "\n%.0s%.0s", "",
-                                fact->remedy ? fact->remedy : "");
+                (void) putchar('\n');
+                if (fact->remedy)
+                        (void) printf("%22s-> %s\n", "", fact->remedy);
                 (void) fflush(stdout);
                 return;
         }

@@ -43,6 +43,14 @@ static const char *plural(uint64_t n)
         return n == 1 ? "" : "s";
 }
 
+/* As the receipt counts them, which may be more than it lists. */
+static uint64_t total_of(const cJSON *totals, const char *key, const cJSON *list)
+{
+        uint64_t total = view_number(totals, key);
+
+        return total == UNKNOWN ? view_length(list) : total;
+}
+
 /* "a, b, c and 4 more": each element by name. */
 static void add_list(Line *line, const cJSON *list, uint64_t total, void (*name)(Line *, const cJSON *))
 {
@@ -176,10 +184,8 @@ static void fact_changed(Line *line, const cJSON *receipt)
                 return;
         for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
                 const cJSON *list = view_get(fs, kinds[i]);
-                uint64_t total = view_number(view_get(fs, "totals"), kinds[i]);
+                uint64_t total = total_of(view_get(fs, "totals"), kinds[i], list);
 
-                if (total == UNKNOWN)
-                        total = view_length(list);
                 if (total == 0)
                         continue;
                 add(line, "%s%" PRIu64 " %s", sum ? "; " : "", total, kinds[i]);
@@ -205,25 +211,22 @@ static void add_program(Line *line, const cJSON *item)
 static void fact_started(Line *line, const cJSON *receipt)
 {
         const cJSON *processes = view_get(receipt, "processes"), *tree = view_get(processes, "tree");
-        uint64_t total = view_number(processes, "total");
+        uint64_t total = total_of(processes, "total", tree);
 
         if (!tree) {
                 add(line, "not recorded");
                 return;
         }
-        if (total == UNKNOWN)
-                total = view_length(tree);
         add(line, "%" PRIu64 " process%s", total, total == 1 ? "" : "es");
         add_list(line, tree, total, add_program);
 }
 
 /* "tcp 10.0.0.1:80", "unix /run/x", "unix @x". */
-static void add_address(Line *line, const cJSON *item, const char *side)
+static void add_address(Line *line, const cJSON *item, const char *address_key, const char *port_key)
 {
-        const cJSON *end = cJSON_IsObject(view_get(item, side)) ? view_get(item, side) : item;
         const char *protocol = view_text(item, "protocol"), *family = view_text(item, "family"),
-                   *address = view_text(end, "address"), *name = view_text(item, "name");
-        uint64_t port = view_number(end, "port");
+                   *address = view_text(item, address_key), *name = view_text(item, "name");
+        uint64_t port = view_number(item, port_key);
 
         add_word(line, protocol ? protocol : family);
         if (name) {
@@ -240,7 +243,7 @@ static void add_address(Line *line, const cJSON *item, const char *side)
 
 static void name_socket(Line *line, const cJSON *item)
 {
-        add_address(line, item, "local");
+        add_address(line, item, "local_address", "local_port");
         if (view_text(item, "program")) {
                 add(line, " by ");
                 add_program(line, item);
@@ -250,7 +253,7 @@ static void name_socket(Line *line, const cJSON *item)
 static void fact_opened(Line *line, const cJSON *receipt)
 {
         const cJSON *sockets = view_get(receipt, "sockets"), *list = view_get(sockets, "listening");
-        size_t n = view_length(list);
+        uint64_t n = total_of(view_get(sockets, "totals"), "listening", list);
 
         if (!sockets) {
                 add(line, "not recorded");
@@ -260,7 +263,7 @@ static void fact_opened(Line *line, const cJSON *receipt)
                 add(line, "nothing listened");
                 return;
         }
-        add(line, "%zu listening socket%s", n, plural(n));
+        add(line, "%" PRIu64 " listening socket%s", n, plural(n));
         add_list(line, list, n, name_socket);
 }
 
@@ -268,7 +271,7 @@ static void name_attempt(Line *line, const cJSON *item)
 {
         uint64_t count = view_number(item, "count");
 
-        add_address(line, item, "remote");
+        add_address(line, item, "address", "port");
         if (view_text(item, "program")) {
                 add(line, " by ");
                 add_program(line, item);
@@ -279,11 +282,10 @@ static void name_attempt(Line *line, const cJSON *item)
 
 static void fact_tried(Line *line, const cJSON *receipt)
 {
-        const cJSON *egress = view_get(receipt, "egress");
-        const cJSON *list = cJSON_IsObject(egress) ? view_get(egress, "attempts") : egress;
+        const cJSON *list = view_get(receipt, "egress");
         size_t n = view_length(list);
 
-        if (!egress) {
+        if (!list) {
                 add(line, "not recorded");
                 return;
         }
@@ -314,8 +316,6 @@ static void name_open_file(Line *line, const cJSON *item)
 static void add_left(Line *line, const char *what, const cJSON *list, uint64_t total,
                 void (*name)(Line *, const cJSON *), uint64_t *n)
 {
-        if (total == UNKNOWN)
-                total = view_length(list);
         if (total == 0)
                 return;
         add(line, "%s%" PRIu64 " %s%s", *n ? "; " : "", total, what, total == 1 ? "" : "s");
@@ -325,16 +325,21 @@ static void add_left(Line *line, const char *what, const cJSON *list, uint64_t t
 
 static void fact_left(Line *line, const cJSON *receipt)
 {
-        const cJSON *processes = view_get(receipt, "processes"), *sockets = view_get(receipt, "sockets");
+        const cJSON *processes = view_get(receipt, "processes"), *sockets = view_get(receipt, "sockets"),
+                    *fds = view_get(receipt, "fds"), *ipc = view_get(receipt, "ipc"), *list;
         uint64_t n = 0;
 
         if (!processes)
                 return;
-        add_left(line, "running program", view_get(processes, "leftover"),
-                        view_number(processes, "leftover_total"), add_program, &n);
-        add_left(line, "socket", view_get(sockets, "leftover"), UNKNOWN, name_socket, &n);
-        add_left(line, "open descriptor", view_get(receipt, "fds"), UNKNOWN, name_open_file, &n);
-        add_left(line, "shared object", view_get(receipt, "ipc"), UNKNOWN, name_object, &n);
+        list = view_get(processes, "leftover");
+        add_left(line, "running program", list, total_of(processes, "leftover_total", list), add_program, &n);
+        list = view_get(sockets, "leftover");
+        add_left(line, "socket", list, total_of(view_get(sockets, "totals"), "leftover", list), name_socket,
+                        &n);
+        list = view_get(fds, "open");
+        add_left(line, "open descriptor", list, total_of(fds, "total", list), name_open_file, &n);
+        list = view_get(ipc, "objects");
+        add_left(line, "shared object", list, total_of(ipc, "total", list), name_object, &n);
         add(line, n > 0 ? " (all gone now)" : "nothing");
 }
 

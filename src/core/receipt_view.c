@@ -66,9 +66,9 @@ static const struct {
         { "fs", cJSON_Object, "an object", false },
         { "processes", cJSON_Object, "an object", false },
         { "sockets", cJSON_Object, "an object", false },
-        { "egress", cJSON_Array | cJSON_Object, "a list", false },
-        { "fds", cJSON_Array | cJSON_Object, "a list", false },
-        { "ipc", cJSON_Array | cJSON_Object, "a list", false },
+        { "egress", cJSON_Array, "a list", false },
+        { "fds", cJSON_Object, "an object", false },
+        { "ipc", cJSON_Object, "an object", false },
         { "blind_spots", cJSON_Array, "a list", false },
 };
 

@@ -275,14 +275,11 @@ static bool speaks_of(const char *spot, const char *key)
         return length > 0 && strncmp(spot, key, length) == 0 && (key[length] == '\0' || key[length] == '.');
 }
 
-/* Whether the receipt has nothing at this key and says so. Nothing without a word is no blind spot but a
- * fault. */
-static const char *blind_spot(const cJSON *receipt, const char *key)
+/* The blind spot that speaks of this key; NULL: there is none. */
+static const char *declared(const cJSON *receipt, const char *key)
 {
-        const cJSON *spot, *value = find(receipt, key);
+        const cJSON *spot;
 
-        if (value && !cJSON_IsNull(value))
-                return NULL;
         cJSON_ArrayForEach(spot, view_get(receipt, "blind_spots"))
         {
                 const char *text = cJSON_GetStringValue(spot);
@@ -291,6 +288,15 @@ static const char *blind_spot(const cJSON *receipt, const char *key)
                         return text;
         }
         return NULL;
+}
+
+/* Whether the receipt has nothing at this key and says so. Nothing without a word is no blind spot but a
+ * fault. */
+static const char *blind_spot(const cJSON *receipt, const char *key)
+{
+        const cJSON *value = find(receipt, key);
+
+        return value && !cJSON_IsNull(value) ? NULL : declared(receipt, key);
 }
 
 /* A limit that this host cannot keep is refused, and the job is not run. */
@@ -306,7 +312,9 @@ static const char *missing_controller(const cJSON *receipt)
         return NULL;
 }
 
-static bool is_blind(const SelftestCase *c, const cJSON *receipt, Error *why)
+/* look: blind_spot(), or declared() when what is there does not show it. */
+static bool is_blind(const SelftestCase *c, const cJSON *receipt,
+                const char *(*look)(const cJSON *receipt, const char *key), Error *why)
 {
         const char *text = missing_controller(receipt);
         const cJSON *key;
@@ -314,7 +322,7 @@ static bool is_blind(const SelftestCase *c, const cJSON *receipt, Error *why)
         cJSON_ArrayForEach(key, c->evidence)
         {
                 if (!text && cJSON_IsString(key))
-                        text = blind_spot(receipt, key->valuestring);
+                        text = look(receipt, key->valuestring);
         }
         if (text)
                 error_set(why, 0, "%s", text);
@@ -384,7 +392,7 @@ SelftestResult selftest_judge(
         int r;
 
         *why = ERROR_INIT;
-        if (is_blind(c, receipt, why))
+        if (is_blind(c, receipt, blind_spot, why))
                 return SELFTEST_BLIND;
         if (streq_ptr(verdict, "error") || streq_ptr(verdict, "aborted")) {
                 error_set(why, 0, "verdict %s", verdict);
@@ -394,6 +402,8 @@ SelftestResult selftest_judge(
         if (!c->good) {
                 if (selftest_match(c->expect, receipt, "", why) == 0)
                         return SELFTEST_SEEN;
+                if (is_blind(c, receipt, declared, why))
+                        return SELFTEST_BLIND;
                 add_reason(receipt, why);
                 return SELFTEST_MISSED;
         }

@@ -416,3 +416,29 @@ void doctor_examine(const char *policy, DoctorHandler handler, void *userdata)
         }
         manager_free(x.manager);
 }
+
+/* What the observation of each key needs; a key that is not here needs nothing that a host could lack. */
+static const struct {
+        const char *evidence;
+        void (*attempt)(Examination *x, DoctorFact *fact);
+} needs[] = {
+        { "processes.tree", try_fanotify },
+        { "processes.tree", try_trace },
+        { "sockets", try_sockets },
+        { "egress", try_tun },
+        { "limits.hits", try_controllers },
+};
+
+bool doctor_can_observe(const char *evidence)
+{
+        for (size_t i = 0; i < ELEMENTSOF(needs); i++) {
+                DoctorFact fact = { .state = DOCTOR_OK };
+
+                if (!streq(needs[i].evidence, evidence))
+                        continue;
+                needs[i].attempt(NULL, &fact);
+                if (fact.state != DOCTOR_OK)
+                        return false;
+        }
+        return true;
+}

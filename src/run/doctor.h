@@ -27,3 +27,7 @@ typedef void (*DoctorHandler)(void *userdata, const DoctorFact *fact);
 
 /* Tries everything in turn. policy: NULL: "default". */
 void doctor_examine(const char *policy, DoctorHandler handler, void *userdata);
+
+/* Whether this host has all that it takes to observe a kind of evidence, by its key in the receipt: then a
+ * run that declares it a blind spot has lost it somewhere else. */
+bool doctor_can_observe(const char *evidence);

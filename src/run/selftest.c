@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "run/doctor.h"
 #include "run/job_run.h"
 #include "sys/file.h"
 #include "sys/host.h"
@@ -206,6 +207,28 @@ static char *read_result(int fd, size_t *ret_size)
         return text;
 }
 
+/* An observer that is switched off may say so, and is switched off all the same. */
+static bool could_be_seen(const SelftestCase *c)
+{
+        const cJSON *key;
+
+        cJSON_ArrayForEach(key, c->evidence)
+        {
+                if (cJSON_IsString(key) && !doctor_can_observe(key->valuestring))
+                        return false;
+        }
+        return true;
+}
+
+static void refuse_excuse(SelftestRow *row)
+{
+        char text[512];
+
+        (void) snprintf(text, sizeof(text), "%.500s", row->why.text);
+        row->result = SELFTEST_MISSED;
+        error_set(&row->why, 0, "this host has all that is needed to see it, and still: %s", text);
+}
+
 static void judge_row(Selftest *t, const Slot *slot, SelftestRow *row)
 {
         const SelftestCase *c = row->c;
@@ -227,6 +250,8 @@ static void judge_row(Selftest *t, const Slot *slot, SelftestRow *row)
         }
         (void) snprintf(row->verdict, sizeof(row->verdict), "%s", view_text(receipt, "verdict"));
         row->result = selftest_judge(t->suite, c, receipt, &row->why);
+        if (row->result == SELFTEST_BLIND && could_be_seen(c))
+                refuse_excuse(row);
         if (directory && check_host(c, directory, &why) < 0) {
                 row->result = c->good ? SELFTEST_NOISY : SELFTEST_MISSED;
                 row->why = why;
