@@ -133,7 +133,7 @@ words() { # ERE FILE... -> the matches, one a line
 check_options() {
         local qscope help page readme status=0
         qscope=$(built_qscope) || return 1
-        help=$("$qscope" run --help | words '--[a-z][a-z-]+'; "$qscope" --help | words '--[a-z][a-z-]+')
+        help=$(for verb in run explain doctor ''; do "$qscope" ${verb:+"$verb"} --help; done | words '--[a-z][a-z-]+')
         page=$(sed 's/\\-/-/g' "$ROOT/man/qscope.1" | words '--[a-z][a-z-]+')
         readme=$(sed -n '/^## Options/,/^## /p' "$ROOT/README.md" | words '--[a-z][a-z-]+')
         only_in_first "$help" "$page" "in --help, not in man/qscope.1" || status=1
