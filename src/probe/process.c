@@ -20,6 +20,16 @@ static int deed_nothing(char **arguments)
         return DEED_DONE;
 }
 
+/* Long enough to be looked at: a program that no mount has is told of only when it runs. */
+static int deed_linger(char **arguments)
+{
+        const struct timespec pause = { .tv_nsec = 400 * 1000 * 1000 };
+
+        (void) arguments;
+        (void) nanosleep(&pause, NULL);
+        return DEED_DONE;
+}
+
 static void live_on(void)
 {
         (void) alarm(LIFE_SEC);
@@ -126,7 +136,7 @@ static int deed_rename(char **arguments)
 /* A program that never was a file. */
 static int deed_memfd(char **arguments)
 {
-        char *const argv[] = { (char *) "ghost", (char *) "nothing", NULL }, *const env[] = { NULL };
+        char *const argv[] = { (char *) "ghost", (char *) "linger", NULL }, *const env[] = { NULL };
         int fd = memfd_create("ghost", MFD_CLOEXEC), self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
         char buffer[65536];
         ssize_t n;
@@ -235,6 +245,7 @@ static int deed_ptrace(char **arguments)
 
 const Deed process_deeds[] = {
         { "nothing", "", 0, deed_nothing },
+        { "linger", "", 0, deed_linger },
         { "daemon", "DEED [ARGUMENT...]", -1, deed_daemon },
         { "child", "DEED [ARGUMENT...]", -1, deed_child },
         { "spawn", "N", 1, deed_spawn },

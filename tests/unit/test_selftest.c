@@ -188,7 +188,7 @@ TEST(bad_jobs)
         check("memfd",
                         HEAD
                         "\"verdict\":\"pass\",\"exit_code\":0,\"reasons\":[],\"processes\":{\"tree\":"
-                        "[{\"argv\":[\"ghost\",\"nothing\"]}]},\"blind_spots\":[\"processes.tree: a part\"]}",
+                        "[{\"argv\":[\"ghost\",\"linger\"]}]},\"blind_spots\":[\"processes.tree: a part\"]}",
                         SELFTEST_SEEN, "");
         check("memfd",
                         HEAD "\"verdict\":\"pass\",\"exit_code\":0,\"reasons\":[],\"processes\":{\"tree\":"
