@@ -13,6 +13,7 @@ void process_tree_clear(ProcessTree *tree)
                         strv_free(node->runs[j].argv);
                 }
                 free(node->runs);
+                free(node->origin);
         }
         free(tree->items);
         *tree = (ProcessTree){ 0 };

@@ -13,11 +13,14 @@
 /* --- events of the kernel's trace, in the order of their time --- */
 
 typedef enum TraceKind {
-        TRACE_FORK,   /* pid: the new process; ppid: who made it. Threads are left out. */
+        TRACE_FORK,   /* pid: the new process; ppid: who made it */
+        TRACE_THREAD, /* pid: it has one more thread */
         TRACE_EXEC,   /* pid: it runs another program now; name: its comm */
+        TRACE_FAILED, /* pid, tid: an execve(2) of this thread failed */
         TRACE_STATUS, /* pid: it called exit_group(value) */
-        TRACE_SIGNAL, /* pid: signal `value` was delivered to it and it had no handler */
-        TRACE_EXIT,   /* pid: its last thread is gone */
+        TRACE_LEFT, /* pid: its first thread called exit(value): its status, unless all are ended together */
+        TRACE_SIGNAL, /* pid: signal `value` ends it; 0: a signal does, and it is not known which */
+        TRACE_EXIT,   /* pid: one of its threads is gone; with the last one, the process */
         TRACE_LISTEN, /* pid: a TCP socket of it listens at `local` */
         TRACE_SEND,   /* pid: it handed a packet of `value` bytes to the sink's device */
         _TRACE_KIND_MAX,
@@ -31,14 +34,27 @@ typedef struct Endpoint {
 
 typedef struct TraceEvent {
         TraceKind kind;
-        pid_t pid, ppid; /* as the caller's pid namespace counts */
-        uint64_t usec;   /* CLOCK_MONOTONIC */
+        pid_t pid, tid, ppid; /* as the caller's pid namespace counts; tid: the thread that did it */
+        uint64_t usec;        /* CLOCK_MONOTONIC */
         int value;
         Endpoint local;
         char name[16];
 } TraceEvent;
 
 /* --- processes.tree --- */
+
+/* One file that an execve(2) is about to execute: the program itself, then the interpreter of a script, then
+ * the dynamic loader. All of one call have the same `call`, and the first of them is the program. */
+typedef struct ProgramStart {
+        pid_t pid, tid, ppid; /* ppid: 0: unknown */
+        uint64_t usec;        /* CLOCK_MONOTONIC */
+        uint64_t call;        /* 0: it could not be looked at, and only path is known */
+        char name[16];        /* as the kernel will name the process: the base name of what was given, cut */
+        const char *path;     /* as resolved in the job's root; NULL: unknown */
+        char *const *argv;    /* NULL: unknown */
+        bool argv_cut;
+        bool is_program; /* it is the file that was named, as far as one can tell, and not a part of it */
+} ProgramStart;
 
 /* A program that was started: what execve(2) was given. */
 typedef struct ProgramRun {
@@ -49,8 +65,9 @@ typedef struct ProgramRun {
 } ProgramRun;
 
 typedef struct ProcessNode {
-        pid_t pid, ppid;
-        ProgramRun *runs; /* in order; none: it never executed anything, and is a copy of its parent */
+        pid_t pid, ppid;  /* ppid: 0: not of the job, or unknown */
+        char *origin;     /* the program that it is a copy of, as it was made; NULL: unknown */
+        ProgramRun *runs; /* in order; none: it never executed anything */
         size_t n_runs;
         uint64_t start_usec, end_usec; /* after the release of the gate; UNKNOWN */
         int exit_status;               /* -1: unknown, or not ended by exit */
@@ -60,9 +77,12 @@ typedef struct ProcessNode {
 typedef struct ProcessTree {
         ProcessNode *items; /* in order of their start, a parent before its children */
         size_t n;
-        uint64_t total, programs; /* all of them, also those not listed */
-        uint64_t lost;            /* events missed */
-        bool observed;            /* forks and ends were seen, not only programs */
+        uint64_t total;    /* processes, also those not listed */
+        uint64_t programs; /* programs that were started, also those not listed */
+        bool truncated;    /* processes, programs or arguments are not listed for want of room */
+        uint64_t lost;     /* events missed */
+        bool observed;     /* forks and ends were seen */
+        bool complete;     /* every program was seen before it ran */
 } ProcessTree;
 
 /* --- sockets --- */

@@ -19,16 +19,6 @@ const char *const phase_names[_PHASE_MAX] = {
         [PHASE_WRITE] = "write",
 };
 
-const char *const file_type_names[_FILE_TYPE_MAX] = {
-        [FILE_REGULAR] = "file",
-        [FILE_DIRECTORY] = "directory",
-        [FILE_SYMLINK] = "symlink",
-        [FILE_FIFO] = "fifo",
-        [FILE_SOCKET] = "socket",
-        [FILE_CHAR] = "char",
-        [FILE_BLOCK] = "block",
-};
-
 char *format_signal(int signal, char buffer[static FORMAT_SIGNAL_MAX])
 {
         const char *name = sigabbrev_np(signal);
@@ -51,6 +41,9 @@ Outcome *outcome_new(void)
         o->started_realtime_usec = o->finished_realtime_usec = o->duration_usec = UNKNOWN;
         for (size_t i = 0; i < _PHASE_MAX; i++)
                 o->phase_usec[i] = UNKNOWN;
+        for (size_t i = 0; i < _CHANGE_MAX; i++)
+                o->changes.total[i] = UNKNOWN;
+        o->changes.scratch = UNKNOWN;
         o->exec.error = -1;
         o->exit_status = -1;
         o->out.utf8 = o->err.utf8 = true; /* nothing was read, and nothing is valid */
@@ -101,23 +94,10 @@ static void process_list_clear(ProcessList *list)
 {
         for (size_t i = 0; i < list->n; i++) {
                 free(list->items[i].comm);
+                free(list->items[i].program);
                 strv_free(list->items[i].argv);
         }
         free(list->items);
-}
-
-void file_node_clear(FileNode *node)
-{
-        free(node->target);
-        *node = (FileNode){ 0 };
-}
-
-void file_change_clear(FileChange *change)
-{
-        free(change->path);
-        file_node_clear(&change->before);
-        file_node_clear(&change->after);
-        *change = (FileChange){ 0 };
 }
 
 Outcome *outcome_free(Outcome *o)
@@ -138,9 +118,7 @@ Outcome *outcome_free(Outcome *o)
                 free(o->facts[i].observed);
         }
         free(o->facts);
-        for (size_t i = 0; i < o->changes.n; i++)
-                file_change_clear(&o->changes.items[i]);
-        free(o->changes.items);
+        file_changes_clear(&o->changes);
         process_list_clear(&o->leftovers);
         process_tree_clear(&o->processes);
         socket_evidence_clear(&o->sockets);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "core/changes.h"
 #include "core/evidence.h"
 #include "core/limits.h"
 
@@ -79,61 +80,12 @@ typedef struct IsolationFact {
         bool holds;
 } IsolationFact;
 
-typedef enum FileType {
-        FILE_REGULAR,
-        FILE_DIRECTORY,
-        FILE_SYMLINK,
-        FILE_FIFO,
-        FILE_SOCKET,
-        FILE_CHAR,
-        FILE_BLOCK,
-        _FILE_TYPE_MAX,
-} FileType;
-
-extern const char *const file_type_names[_FILE_TYPE_MAX]; /* "file", "directory", "symlink", … */
-
-/* One side of a change. */
-typedef struct FileNode {
-        FileType type;
-        unsigned mode; /* permission bits with setuid, setgid, sticky */
-        uid_t uid;     /* as the workspace's owner would see it */
-        gid_t gid;
-        uint64_t size;             /* UNKNOWN for all but regular files */
-        char sha256[HASH_HEX_MAX]; /* "" when not computed */
-        char *target;              /* of a symlink */
-} FileNode;
-
-typedef enum ChangeKind { CHANGE_ADDED, CHANGE_REMOVED, CHANGE_CHANGED, _CHANGE_MAX } ChangeKind;
-
-typedef enum ChangeWhat {
-        CHANGED_CONTENT = 1 << 0,
-        CHANGED_MODE = 1 << 1,
-        CHANGED_OWNER = 1 << 2,
-        CHANGED_TYPE = 1 << 3,
-        CHANGED_XATTR = 1 << 4,
-} ChangeWhat;
-
-typedef struct FileChange {
-        ChangeKind kind;
-        char *path;    /* absolute in the job, raw bytes */
-        bool scratch;  /* outside the workspace: /tmp, /var/tmp, /dev/shm, home */
-        unsigned what; /* ChangeWhat bits for CHANGE_CHANGED */
-        FileNode before, after;
-} FileChange;
-
-typedef struct FileChanges {
-        FileChange *items;
-        size_t n;
-        uint64_t total[_CHANGE_MAX]; /* also those that are not in items */
-        bool truncated;
-        char sha256[HASH_HEX_MAX]; /* over all changes, also those not listed */
-} FileChanges;
-
 /* A process that was alive when the main process had ended and the grace was over. */
 typedef struct ProcessRecord {
         pid_t pid, ppid;
-        char *comm;          /* raw bytes */
+        char *comm;          /* raw bytes; it chooses this itself, and argv */
         char **argv;         /* raw bytes, cut */
+        char *program;       /* what it really runs; NULL: unknown */
         uint64_t start_usec; /* after the release of the gate; UNKNOWN */
         char state;          /* as in proc_pid_stat(5) */
 } ProcessRecord;
@@ -206,8 +158,6 @@ Outcome *outcome_new(void);
 Outcome *outcome_free(Outcome *outcome);
 DEFINE_CLEANUP(Outcome *, outcome_free)
 
-void file_node_clear(FileNode *node);
-void file_change_clear(FileChange *change);
 int outcome_add_fact(Outcome *o, const char *name, bool holds, const char *expected, const char *observed);
 int outcome_blind_spot(Outcome *o, const char *format, ...) _printf_(2, 3);
 /* Keeps the first cause; later ones are its consequences. code must be in the reason table. */

@@ -5,8 +5,8 @@
  *     argv, cwd, workspace, home, env [{name, source}], timeout_sec, grace_ms, limits {key: number or null},
  *     units { slice {name, properties ["Name=value"…]}, service {…} (bounded: scope {…}) }, run_dir,
  * root_dir, layer {type, bytes, inodes}, mounts [{path, source, mode}], files [{path, mode, bytes or
- * source}], stdin, expected_exit, allow_changes (null: not judged), expect [what is asked…], refusals [{code,
- * message}] }
+ * source}], stdin, expected_exit, allow_changes (null: not judged), scratch_writes, expect [what is asked…],
+ *     refusals [{code, message}] }
  *
  * Values of the environment and contents of files never appear. */
 
@@ -235,6 +235,9 @@ static int add_judged(cJSON *object, const Plan *plan)
         if (r >= 0)
                 r = plan->allow_changes ? json_add_strv(object, "allow_changes", plan->allow_changes)
                                         : json_add_null(object, "allow_changes");
+        if (r >= 0)
+                r = json_add_text(
+                                object, "scratch_writes", scratch_writes_names[plan->policy->scratch_writes]);
         return r < 0 ? r : add_expect(object, &job->expect);
 }
 

@@ -69,6 +69,15 @@ static int read_postures(const Reader *r, const JsonPath *at, const cJSON *value
         return read_bits(r, at, value, posture_names, _POSTURE_MAX, target);
 }
 
+static int read_scratch_writes(const Reader *r, const JsonPath *at, const cJSON *value, void *target)
+{
+        int k = read_choice(r, at, value, scratch_writes_names, _SCRATCH_WRITES_MAX);
+
+        if (k >= 0)
+                *(ScratchWrites *) target = (ScratchWrites) k;
+        return k < 0 ? k : 0;
+}
+
 static int read_default(const Reader *r, const JsonPath *at, const cJSON *value, void *target)
 {
         static const ReadRow rows[] = {
@@ -197,7 +206,7 @@ static const ReadRow policy_rows[] = {
         { "root", read_root, 0 },
         { "read_only_paths", read_absolutes, offsetof(Policy, read_only_paths) },
         { "hidden_paths", read_absolutes, offsetof(Policy, hidden_paths) },
-        { "scratch_writes", refuse_unsupported, 0 },
+        { "scratch_writes", read_scratch_writes, offsetof(Policy, scratch_writes) },
         { "require", refuse_unsupported, 0 },
         { "properties", read_properties, offsetof(Policy, properties) },
 };

@@ -4,6 +4,7 @@
 /* The policy file, qscope.policy/v1 (JSON with // comments): defaults, ceilings and the sandbox's properties.
  * Pure: the caller reads the files. */
 
+#include "core/changes.h"
 #include "core/job.h"
 #include "core/property.h"
 
@@ -28,7 +29,8 @@ typedef struct Policy {
         uint32_t postures;
         char **workspace_roots; /* NULL: anywhere but system directories */
         char **hidden_paths, **read_only_paths;
-        PropertyList properties; /* "properties": the sandbox */
+        ScratchWrites scratch_writes; /* default: report */
+        PropertyList properties;      /* "properties": the sandbox */
 } Policy;
 
 /* Reads one policy text. Drop-ins: pass the main file's text first, then each drop-in's, in n_texts; objects

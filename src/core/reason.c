@@ -45,6 +45,8 @@ static const ReasonInfo reason_table[] = {
                               "if they are harmless." },
         { "unexpected_change", "Look at fs.unexpected; add the paths to allow_changes only if the job "
                                "should write them." },
+        { "scratch_write", "Have the command keep its files in the workspace, name the place in "
+                           "allow_changes, or use a policy whose scratch_writes is \"report\"." },
         { "expect_stdout", "Compare stdout in the receipt with what expect.stdout asks." },
         { "expect_stderr", "Compare stderr in the receipt with what expect.stderr asks." },
         { "expect_file", "Look at the file under fs in the receipt and compare it with what "

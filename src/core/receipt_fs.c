@@ -1,7 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the job changed: added, removed and changed entries, those that were not allowed, and totals over all
- * of them, also where the lists had to end early. */
+/* What the job changed:
+ *
+ *   fs = { added [entry…], removed [entry…], changed [{path, what, before {…}, after {…}}…],
+ *     renames [{from, to, how}…], hard_links [{links, paths}…], unexpected [path…],
+ *     totals {added, removed, changed, scratch, unexpected}, truncated, complete, sha256, scratch_writes,
+ *     workspace, method, layer }
+ *   entry = { path, type, mode, uid, gid, … }, and depending on what it is: setuid, setgid; size, sha256,
+ *     allocated and sparse_sha256 where it has holes; links where it has more names than one; target; device;
+ *     xattrs [{name, size, sha256}…], capabilities
+ *
+ * A path is relative to the workspace, absolute elsewhere; one that is not UTF-8 is also given in base64.
+ * renames tell what among added and removed is the same. Totals count what the lists had to leave out.
+ * unexpected is null when nothing was agreed to judge by. sha256 is over all changes. */
 #include "core/receipt_parts.h"
+
+#include <sys/sysmacros.h>
 
 #include "base/path.h"
 
@@ -32,6 +45,63 @@ static const char *shown_path(const Plan *plan, const char *path)
         return *below ? below : ".";
 }
 
+static int add_xattrs(cJSON *object, const FileNode *node)
+{
+        cJSON *list;
+
+        if (node->xattrs_total == 0)
+                return 0;
+        list = json_add_array(object, "xattrs");
+        for (size_t i = 0; i < node->n_xattrs; i++) {
+                cJSON *item = json_add_object(list, NULL);
+
+                if (!item || receipt_add_raw(item, "name", node->xattrs[i].name) < 0 ||
+                                json_add_u64(item, "size", node->xattrs[i].size) < 0 ||
+                                json_add_text(item, "sha256", node->xattrs[i].sha256) < 0)
+                        return -ENOMEM;
+        }
+        if (node->xattrs_total > node->n_xattrs &&
+                        json_add_u64(object, "xattrs_total", node->xattrs_total) < 0)
+                return -ENOMEM;
+        return *node->capabilities ? json_add_text(object, "capabilities", node->capabilities)
+               : list              ? 0
+                                   : -ENOMEM;
+}
+
+static const char *known(const char *digest)
+{
+        return *digest ? digest : NULL;
+}
+
+static int add_content(cJSON *object, const FileNode *node)
+{
+        bool sparse = node->size != UNKNOWN && node->size / 4096 > (node->allocated + 4095) / 4096;
+
+        if (json_add_u64(object, "size", node->size) < 0 ||
+                        (sparse && json_add_u64(object, "allocated", node->allocated) < 0) ||
+                        json_add_text(object, "sha256", known(node->sha256)) < 0)
+                return -ENOMEM;
+        return *node->sparse_sha256 ? json_add_text(object, "sparse_sha256", node->sparse_sha256) : 0;
+}
+
+static int add_type(cJSON *object, const FileNode *node)
+{
+        char device[32];
+
+        switch (node->type) {
+        case FILE_REGULAR:
+                return add_content(object, node);
+        case FILE_SYMLINK:
+                return receipt_add_raw(object, "target", node->target);
+        case FILE_CHAR:
+        case FILE_BLOCK:
+                (void) snprintf(device, sizeof(device), "%u:%u", major(node->device), minor(node->device));
+                return json_add_text(object, "device", device);
+        default:
+                return 0;
+        }
+}
+
 static int add_node(cJSON *object, const FileNode *node)
 {
         char mode[16];
@@ -39,17 +109,14 @@ static int add_node(cJSON *object, const FileNode *node)
         (void) snprintf(mode, sizeof(mode), "%04o", node->mode & 07777u);
         if (json_add_text(object, "type", file_type_names[node->type]) < 0 ||
                         json_add_text(object, "mode", mode) < 0 ||
+                        ((node->mode & 04000u) && json_add_bool(object, "setuid", true) < 0) ||
+                        ((node->mode & 02000u) && json_add_bool(object, "setgid", true) < 0) ||
                         json_add_u64(object, "uid", node->uid) < 0 ||
-                        json_add_u64(object, "gid", node->gid) < 0)
+                        json_add_u64(object, "gid", node->gid) < 0 || add_type(object, node) < 0)
                 return -ENOMEM;
-        if (node->type == FILE_REGULAR)
-                return json_add_u64(object, "size", node->size) < 0 ||
-                                                       json_add_text(object, "sha256",
-                                                                       *node->sha256 ? node->sha256 : NULL) <
-                                                                       0
-                                       ? -ENOMEM
-                                       : 0;
-        return node->type == FILE_SYMLINK ? receipt_add_raw(object, "target", node->target) : 0;
+        if (node->links > 1 && json_add_u64(object, "links", node->links) < 0)
+                return -ENOMEM;
+        return add_xattrs(object, node);
 }
 
 static int add_sides(cJSON *object, const FileChange *change)
@@ -102,24 +169,102 @@ static int add_lists(cJSON *fs, const Plan *plan, const FileChanges *changes)
         return 0;
 }
 
-/* null when there was no allow_changes to judge by: an empty list would say that nothing was unexpected. */
+static int add_renames(cJSON *fs, const Plan *plan, const FileChanges *changes)
+{
+        cJSON *list = json_add_array(fs, "renames");
+
+        for (size_t i = 0; list && i < changes->n_renames; i++) {
+                const FileRename *rename = &changes->renames[i];
+                cJSON *item = json_add_object(list, NULL);
+
+                if (!item || receipt_add_raw(item, "from", shown_path(plan, rename->from)) < 0 ||
+                                receipt_add_raw(item, "to", shown_path(plan, rename->to)) < 0 ||
+                                json_add_text(item, "how", rename_how_names[rename->how]) < 0)
+                        return -ENOMEM;
+        }
+        return list ? 0 : -ENOMEM;
+}
+
+/* Paths as text, and all of them in base64 too if one is not, so that nothing is lost. */
+static int add_paths(cJSON *object, const char *key, const Plan *plan, char *const *paths)
+{
+        _cleanup_free_ char *key_base64 = text_printf("%s_base64", key);
+        cJSON *list = json_add_array(object, key);
+        bool exact = true;
+
+        if (!list || !key_base64)
+                return -ENOMEM;
+        for (size_t i = 0; paths && paths[i]; i++) {
+                exact = exact && utf8_is_valid(paths[i], strlen(paths[i]));
+                if (json_add_text(list, NULL, shown_path(plan, paths[i])) < 0)
+                        return -ENOMEM;
+        }
+        if (exact)
+                return 0;
+        list = json_add_array(object, key_base64);
+        for (size_t i = 0; list && paths[i]; i++) {
+                const char *path = shown_path(plan, paths[i]);
+                _cleanup_free_ char *text = base64_encode(path, strlen(path));
+
+                if (!text || json_add_text(list, NULL, text) < 0)
+                        return -ENOMEM;
+        }
+        return list ? 0 : -ENOMEM;
+}
+
+static int add_hard_links(cJSON *fs, const Plan *plan, const FileChanges *changes)
+{
+        cJSON *list = json_add_array(fs, "hard_links");
+
+        for (size_t i = 0; list && i < changes->n_hard_links; i++) {
+                cJSON *item = json_add_object(list, NULL);
+
+                if (!item || json_add_u64(item, "links", changes->hard_links[i].links) < 0 ||
+                                add_paths(item, "paths", plan, changes->hard_links[i].paths) < 0)
+                        return -ENOMEM;
+        }
+        return list ? 0 : -ENOMEM;
+}
+
+static bool is_judged(const Plan *plan)
+{
+        return plan->allow_changes || plan->policy->scratch_writes == SCRATCH_FAIL;
+}
+
+/* null when there was nothing to judge by: an empty list would say that nothing was unexpected. */
 static int add_unexpected(cJSON *fs, const Plan *plan, const FileChanges *changes, const Judgement *judgement)
 {
-        cJSON *list;
+        _cleanup_free_ char **paths = NULL;
 
-        if (!plan->allow_changes)
+        if (!is_judged(plan))
                 return json_add_null(fs, "unexpected");
-        list = json_add_array(fs, "unexpected");
-        if (!list)
+        paths = calloc(judgement->n_unexpected + 1, sizeof(char *)); /* borrowed */
+        if (!paths)
                 return -ENOMEM;
-        for (size_t i = 0; i < judgement->n_unexpected; i++) {
-                int r = json_add_text(
-                                list, NULL, shown_path(plan, changes->items[judgement->unexpected[i]].path));
+        for (size_t i = 0; i < judgement->n_unexpected; i++)
+                paths[i] = changes->items[judgement->unexpected[i]].path;
+        return add_paths(fs, "unexpected", plan, paths);
+}
 
-                if (r < 0)
-                        return r;
-        }
-        return 0;
+/* When nothing ran, nothing changed; when something did and nobody looked, that is not known. */
+static int add_total(cJSON *totals, const Outcome *o, const char *key, uint64_t value)
+{
+        return json_add_u64(totals, key, o->released ? value : 0);
+}
+
+static int add_totals(cJSON *fs, const ReceiptSource *s)
+{
+        const FileChanges *changes = &s->outcome->changes;
+        uint64_t unexpected = s->judgement->n_unexpected + changes->unlisted_unexpected[false] +
+                              changes->unlisted_unexpected[true];
+        cJSON *totals = json_add_object(fs, "totals");
+
+        for (size_t kind = 0; kind < _CHANGE_MAX; kind++)
+                if (!totals || add_total(totals, s->outcome, kind_names[kind], changes->total[kind]) < 0)
+                        return -ENOMEM;
+        if (add_total(totals, s->outcome, "scratch", changes->scratch) < 0)
+                return -ENOMEM;
+        return json_add_u64(totals, "unexpected", is_judged(s->plan) ? unexpected : UNKNOWN);
 }
 
 int receipt_add_fs(cJSON *receipt, const ReceiptSource *s)
@@ -127,19 +272,20 @@ int receipt_add_fs(cJSON *receipt, const ReceiptSource *s)
         const Plan *plan = s->plan;
         const Outcome *o = s->outcome;
         const FileChanges *changes = &o->changes;
-        cJSON *fs, *totals;
+        cJSON *fs;
 
         if (plan->posture == POSTURE_BOUNDED) /* nobody looked */
                 return json_add_null(receipt, "fs");
         fs = json_add_object(receipt, "fs");
-        if (!fs || add_lists(fs, plan, changes) < 0 || add_unexpected(fs, plan, changes, s->judgement) < 0)
+        if (!fs || add_lists(fs, plan, changes) < 0 || add_renames(fs, plan, changes) < 0 ||
+                        add_hard_links(fs, plan, changes) < 0 ||
+                        add_unexpected(fs, plan, changes, s->judgement) < 0 || add_totals(fs, s) < 0)
                 return -ENOMEM;
-        totals = json_add_object(fs, "totals");
-        for (size_t kind = 0; kind < _CHANGE_MAX; kind++)
-                if (!totals || json_add_u64(totals, kind_names[kind], changes->total[kind]) < 0)
-                        return -ENOMEM;
         if (json_add_bool(fs, "truncated", changes->truncated) < 0 ||
-                        json_add_text(fs, "sha256", *changes->sha256 ? changes->sha256 : NULL) < 0 ||
+                        json_add_bool(fs, "complete", changes->complete || !o->released) < 0 ||
+                        json_add_text(fs, "sha256", known(changes->sha256)) < 0 ||
+                        json_add_text(fs, "scratch_writes",
+                                        scratch_writes_names[plan->policy->scratch_writes]) < 0 ||
                         json_add_text(fs, "workspace", workspace_to_string(plan->workspace)) < 0 ||
                         json_add_text(fs, "method", o->workspace_method) < 0 ||
                         json_add_text(fs, "layer", o->layer) < 0)

@@ -133,73 +133,72 @@ static int judge_leftovers(const Plan *plan, const Outcome *o, Judgement *j)
                         total == 1 ? "" : "es", text, total > LEFTOVERS_NAMED ? ", ..." : "");
 }
 
-/* An allowed path may need directories that were not there: a new one above it is not a surprise. */
-static bool change_is_allowed(const FileChange *change, char *const *allowed)
+/* In the workspace or in scratch places: those of each that were not agreed, listed ones and others. */
+static int find_unexpected(const ChangeRules *rules, const FileChanges *changes, Judgement *j,
+                uint64_t n_unexpected[static 2])
 {
-        bool new_directory = change->kind == CHANGE_ADDED && change->after.type == FILE_DIRECTORY;
-
-        for (size_t i = 0; allowed[i]; i++)
-                if (path_is_within(change->path, allowed[i]) ||
-                                (new_directory && path_is_within(allowed[i], change->path)))
-                        return true;
-        return false;
-}
-
-/* Only the workspace is judged. What is written to /tmp, /dev/shm and the scratch home is gone after the run,
- * is reported, and will be judged by the policy's scratch_writes, not by the job's allow_changes. */
-static int find_unexpected(const Plan *plan, const FileChanges *changes, Judgement *j)
-{
+        for (size_t scratch = 0; scratch < 2; scratch++)
+                n_unexpected[scratch] = changes->unlisted_unexpected[scratch];
         if (changes->n == 0)
                 return 0;
         j->unexpected = calloc(changes->n, sizeof(size_t));
         if (!j->unexpected)
                 return -ENOMEM;
-        for (size_t i = 0; i < changes->n; i++)
-                if (!changes->items[i].scratch && !change_is_allowed(&changes->items[i], plan->allow_changes))
-                        j->unexpected[j->n_unexpected++] = i;
+        for (size_t i = 0; i < changes->n; i++) {
+                const FileChange *change = &changes->items[i];
+                const FileNode *node = change->kind == CHANGE_REMOVED ? &change->before : &change->after;
+
+                if (!change_is_unexpected(rules, change->kind, node->type, change->path, change->scratch))
+                        continue;
+                j->unexpected[j->n_unexpected++] = i;
+                n_unexpected[change->scratch]++;
+        }
         return 0;
 }
 
-static int name_unexpected(const Plan *plan, const FileChanges *changes, Judgement *j)
+static int name_unexpected(
+                const Plan *plan, const FileChanges *changes, Judgement *j, bool scratch, uint64_t total)
 {
         static const char *const verbs[_CHANGE_MAX] = { "added", "removed", "changed" };
         char text[UNEXPECTED_NAMED * (NAME_MAX_SHOWN + 16)] = "", path[NAME_MAX_SHOWN];
-        size_t used = 0;
+        size_t used = 0, named = 0;
 
-        for (size_t i = 0; i < MIN(j->n_unexpected, (size_t) UNEXPECTED_NAMED); i++) {
+        for (size_t i = 0; i < j->n_unexpected && named < UNEXPECTED_NAMED; i++) {
                 const FileChange *change = &changes->items[j->unexpected[i]];
-
                 const char *below = path_below(change->path, plan->cwd),
                            *shown = below && *below ? below : change->path;
 
+                if (change->scratch != scratch)
+                        continue;
                 text_excerpt(shown, strlen(shown), path, sizeof(path));
-                used += (size_t) snprintf(text + used, sizeof(text) - used, "%s%s %s", i == 0 ? "" : ", ",
+                used += (size_t) snprintf(text + used, sizeof(text) - used, "%s%s %s", named == 0 ? "" : ", ",
                                 verbs[change->kind], path);
+                named++;
         }
-        return reason_add(&j->reasons, "unexpected_change", "%zu change%s outside allow_changes: %s%s",
-                        j->n_unexpected, j->n_unexpected == 1 ? "" : "s", text,
-                        j->n_unexpected > UNEXPECTED_NAMED ? ", ..." : "");
+        return reason_add(&j->reasons, scratch ? "scratch_write" : "unexpected_change",
+                        "%" PRIu64 " change%s %s%s%s%s", total, total == 1 ? "" : "s",
+                        !scratch              ? "outside allow_changes"
+                        : plan->allow_changes ? "in scratch places, outside allow_changes"
+                                              : "in scratch places",
+                        named > 0 ? ": " : "", text, named > 0 && total > named ? ", ..." : "");
 }
 
 static int judge_changes(const Plan *plan, const Outcome *o, Judgement *j)
 {
         const FileChanges *changes = &o->changes;
+        uint64_t n_unexpected[2];
+        ChangeRules rules;
         int r;
 
-        if (!plan->allow_changes)
-                return 0;
-        r = find_unexpected(plan, changes, j);
+        r = change_rules_make(plan->allow_changes, changes->resolved, plan->policy->scratch_writes, &rules);
         if (r < 0)
                 return r;
-        if (j->n_unexpected > 0)
-                return name_unexpected(plan, changes, j);
-        /* Changes beyond those listed could be anything, unless anything in the workspace may change. */
-        if (changes->truncated && !strv_contains(plan->allow_changes, plan->cwd))
-                return reason_add(&j->reasons, "evidence_lost",
-                                "more changes than the %zu listed: the others could not be compared with "
-                                "allow_changes",
-                                changes->n);
-        return 0;
+        r = find_unexpected(&rules, changes, j, n_unexpected);
+        change_rules_clear(&rules);
+        for (size_t scratch = 0; r >= 0 && scratch < 2; scratch++)
+                if (n_unexpected[scratch] > 0)
+                        r = name_unexpected(plan, changes, j, scratch, n_unexpected[scratch]);
+        return r;
 }
 
 /* Also a working directory that is not there: then nothing had to be started to know that it fails. */

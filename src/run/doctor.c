@@ -27,10 +27,10 @@
 #include "sys/cgroup.h"
 #include "sys/file.h"
 #include "sys/mount.h"
+#include "sys/tracefs.h"
 
 #define STATE_DIR      "/var/lib/qscope"
 #define LAYER_FREE_MIN MIB(512)
-#define TRACEPOINT     "/sys/kernel/tracing/events/sched/sched_process_fork/id"
 
 const char *const doctor_state_names[_DOCTOR_STATE_MAX] = {
         [DOCTOR_OK] = "ok",
@@ -257,16 +257,17 @@ static int open_tracepoint(uint64_t id)
 
 static void try_trace(_unused_ Examination *x, DoctorFact *fact)
 {
-        _cleanup_close_ int fd = -EBADF;
-        char text[32];
+        _cleanup_close_ int tracefs_fd = -EBADF, fd = -EBADF;
         uint64_t id;
-        int r = file_read_at(AT_FDCWD, TRACEPOINT, text, sizeof(text));
+        int r = tracefs_open(&tracefs_fd);
 
+        if (r >= 0)
+                r = tracefs_id(tracefs_fd, "sched/sched_process_fork", &id);
         if (r < 0) {
-                say(fact, DOCTOR_WEAK, TRACEPOINT ": %s", strerror(-r));
+                say(fact, DOCTOR_WEAK, "tracefs: %s", strerror(-r));
                 return;
         }
-        fd = parse_u64(text, &id) < 0 ? -EINVAL : open_tracepoint(id);
+        fd = open_tracepoint(id);
         if (fd < 0)
                 say(fact, DOCTOR_WEAK, "perf_event_open: %s", strerror(-fd));
         else
@@ -393,7 +394,7 @@ static const struct {
         { "space", try_space, "Make room: what jobs write is kept there while they run" },
         { "programs", try_fanotify,
                         "Use a kernel with fanotify permission events (CONFIG_FANOTIFY_ACCESS_PERMISSIONS)" },
-        { "processes", try_trace, "Mount tracefs, and allow perf_event_open to root" },
+        { "processes", try_trace, "Use a kernel with tracepoints, and allow perf_event_open to root" },
         { "sockets", try_sockets, "Load the sock_diag modules: modprobe inet_diag unix_diag" },
         { "egress", try_tun, "Load the tun module: modprobe tun" },
         { "journal", try_journal, "Start journald: without it there is no audit trail" },

@@ -2,13 +2,28 @@
 #include "run/guard.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "run/rundir.h"
+#include "sys/cgroup.h"
 
-static _Noreturn void guard(int fd)
+#define END_TIMEOUT_MSEC 10000
+
+/* The end of the pipe comes while qscope still ends: its lock may be held for a moment, as long as it takes
+ * the kernel to close everything. */
+static void wait_for_end(int pidfd)
+{
+        struct pollfd p = { .fd = pidfd, .events = POLLIN };
+
+        if (pidfd >= 0)
+                (void) poll(&p, 1, END_TIMEOUT_MSEC);
+}
+
+static _Noreturn void guard(int fd, int pidfd, const char *slice)
 {
         char byte;
         ssize_t n;
@@ -33,13 +48,18 @@ static _Noreturn void guard(int fd)
         do
                 n = read(fd, &byte, 1);
         while (n < 0 && errno == EINTR);
-        if (n == 0)
+        if (n == 0) {
+                /* At once: from now on what the job starts is let through unseen. */
+                (void) cgroup_kill_slice(slice);
+                wait_for_end(pidfd);
                 (void) rundir_clean(NULL, NULL);
+        }
         _exit(0);
 }
 
-int guard_start(Guard *ret)
+int guard_start(const char *slice, Guard *ret)
 {
+        _cleanup_close_ int pidfd = (int) syscall(SYS_pidfd_open, getpid(), 0);
         int pair[2];
         pid_t pid;
 
@@ -48,7 +68,7 @@ int guard_start(Guard *ret)
         pid = fork();
         if (pid == 0) {
                 (void) close(pair[1]);
-                guard(pair[0]);
+                guard(pair[0], pidfd, slice);
         }
         safe_close(pair[0]);
         if (pid < 0) {

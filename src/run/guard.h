@@ -16,8 +16,9 @@ typedef struct Guard {
 
 #define GUARD_INIT ((Guard){ .fd = -EBADF })
 
-/* To be called before any descriptor is open that must not outlive qscope, above all a run's lock. */
-int guard_start(Guard *ret);
+/* To be called before any descriptor is open that must not outlive qscope, above all a run's lock. slice: the
+ * job's, killed first. */
+int guard_start(const char *slice, Guard *ret);
 
 /* All is in order: the guard ends without doing anything. */
 void guard_dismiss(Guard *guard);

@@ -209,21 +209,26 @@ static int on_main_exit(
 
         sd_event_source_disable_unref(run->exit_source);
         run->exit_source = NULL;
+        run_read_output(run);
         return run_main_ended(run);
 }
 
+/* All sources have the same priority, so that the event loop takes them in turn: endless output must not keep
+ * the deadline, a signal or the end from being seen. */
 static int watch(Run *run)
 {
         int r = sd_event_add_io(run->event, &run->exit_source, run->pidfd, EPOLLIN, on_main_exit, run);
+
+        if (r >= 0)
+                r = sd_event_source_set_priority(run->exit_source, RUN_PRIORITY_EVIDENCE);
 
         for (size_t i = 0; r >= 0 && i < 2; i++)
                 r = sd_event_add_io(run->event, &run->output_sources[i], capture_fd(run->captures[i]),
                                 EPOLLIN, on_output, run);
         if (r >= 0)
                 r = sd_event_add_io(run->event, &run->life_source, run->life_fd, EPOLLIN, on_life, run);
-        /* The output first: what a job printed before its end is read before the end is seen. */
         for (size_t i = 0; r >= 0 && i < 2; i++)
-                r = sd_event_source_set_priority(run->output_sources[i], SD_EVENT_PRIORITY_IMPORTANT);
+                r = sd_event_source_set_priority(run->output_sources[i], RUN_PRIORITY_EVIDENCE);
         if (r >= 0 && run->fs)
                 r = run_timer(run, TIMER_LAYER, LAYER_LOOK_USEC, on_layer_look);
         if (r >= 0 && run->plan->limits.value[LIMIT_CPU_TIME] != LIMIT_UNLIMITED)

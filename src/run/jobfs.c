@@ -53,6 +53,7 @@ struct JobFs {
         int layer_fd;
         bool has_other;       /* the home is a directory of its own */
         char **made;          /* directories that we made in scratch space, absolute */
+        char **resolved;      /* where entries of allow_changes led before the run */
         WorkspaceFile *files; /* one for each of job.files */
         size_t n_files;
         WorkspaceMounts workspace;
@@ -72,6 +73,7 @@ JobFs *jobfs_free(JobFs *fs)
         free(fs->files);
         free(fs->source_path);
         strv_free(fs->made);
+        strv_free(fs->resolved);
         free(fs);
         return NULL;
 }
@@ -314,6 +316,22 @@ static int make_workspace(JobFs *fs, Error *e)
         return workspace_make(&request, &fs->workspace, e);
 }
 
+/* The job may turn links as it likes: what counts is where they led when the changes were agreed. */
+static int resolve_allowed(JobFs *fs)
+{
+        char **allowed = fs->plan->allow_changes;
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && allowed && allowed[i]; i++) {
+                char *place;
+
+                r = tree_resolve(fs->workspace.lower_fd, fs->plan->cwd, fs->source_path, allowed[i], &place);
+                if (r == 0 && place)
+                        r = strv_consume(&fs->resolved, place);
+        }
+        return r;
+}
+
 #define MOVES_MAX 16
 
 typedef struct Moves {
@@ -377,6 +395,8 @@ int jobfs_attach(JobFs *fs, int proc_fd, int service_fd, uid_t uid, gid_t gid, E
         if (r < 0)
                 return error_errno(e, r, "the job's home directory cannot be made");
         r = make_workspace(fs, e);
+        if (r == 0)
+                r = resolve_allowed(fs);
         if (r < 0)
                 return r;
         /* The stage runs on; only its name in the job's root goes, before /run is covered. */
@@ -429,7 +449,7 @@ int jobfs_facts(const JobFs *fs, int proc_fd, Outcome *o)
 static int walk_all(JobFs *fs, TreeWalk *walk, Error *e)
 {
         int r = tree_compare(walk, fs->workspace.upper_fd, fs->workspace.lower_fd, fs->workspace.merged_fd,
-                        fs->plan->cwd, e);
+                        fs->plan->cwd);
 
         for (ScratchKind kind = 0; r == 0 && kind < _SCRATCH_MAX; kind++) {
                 _cleanup_close_ int fd = -EBADF;
@@ -440,7 +460,7 @@ static int walk_all(JobFs *fs, TreeWalk *walk, Error *e)
                                 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 if (fd < 0)
                         return error_errno(e, -errno, "%s", scratch_target(fs, kind));
-                r = tree_scratch(walk, fd, scratch_target(fs, kind), fs->made, e);
+                r = tree_scratch(walk, fd, scratch_target(fs, kind), fs->made);
         }
         return r;
 }
@@ -472,12 +492,52 @@ void jobfs_look(const JobFs *fs, Outcome *o)
         (void) layer_read(fs->layer_fd, &o->usage, &o->events);
 }
 
-int jobfs_observe(JobFs *fs, Outcome *o, Error *e)
+/* What the method of showing the workspace, or the size of a file, kept from being seen. */
+static int note_blind_spots(const JobFs *fs, const TreeResult *result, Outcome *o)
+{
+        int r = 0;
+
+        if (fs->workspace.copied)
+                r = outcome_blind_spot(o,
+                                "fs: the workspace could not be mapped and was copied: that took as long as it is "
+                                "large, and hard links, access lists and file capabilities in it were not kept");
+        if (r == 0 && result->unread)
+                r = outcome_blind_spot(o, "fs: sha256 is null where files were too large to be read");
+        return r;
+}
+
+static int observe_changes(JobFs *fs, const ChangeRules *rules, Outcome *o, Error *e)
 {
         TreeOwner owner = { fs->uid, fs->workspace.owner_uid, fs->gid, fs->workspace.owner_gid };
+        const uint64_t *limits = fs->plan->limits.value;
         _cleanup_(tree_walk_freep) TreeWalk *walk = NULL;
-        const char *lost = NULL;
-        bool over_budget = false;
+        TreeResult result = { 0 };
+        int r;
+
+        /* Twice what the job could write: before and after. */
+        r = tree_walk_new(&owner, rules, limits[LIMIT_FILE_SIZE], MAX(2 * limits[LIMIT_DISK], TREE_READ_MIN),
+                        &walk);
+        if (r == 0)
+                r = walk_all(fs, walk, e);
+        if (r == 0)
+                r = tree_walk_finish(walk, &o->changes, &result);
+        if (r < 0)
+                return r;
+        o->changes.resolved = TAKE_PTR(fs->resolved);
+        o->events.file_at_limit = result.file_at_limit;
+        if (result.lost) {
+                o->evidence_lost = true;
+                if (!o->evidence_message)
+                        o->evidence_message = TAKE_PTR(result.lost);
+        }
+        r = note_blind_spots(fs, &result, o);
+        free(result.lost);
+        return r;
+}
+
+int jobfs_observe(JobFs *fs, Outcome *o, Error *e)
+{
+        ChangeRules rules;
         int r;
 
         o->workspace_method = strdup(fs->workspace.method);
@@ -487,18 +547,10 @@ int jobfs_observe(JobFs *fs, Outcome *o, Error *e)
         r = layer_read(fs->layer_fd, &o->usage, &o->events);
         if (r < 0)
                 return error_errno(e, r, "the layer");
-        /* Twice what the job could write: before and after. */
-        r = tree_walk_new(&owner, fs->plan->limits.value[LIMIT_FILE_SIZE],
-                        MAX(2 * fs->plan->limits.value[LIMIT_DISK], TREE_READ_MIN), &walk);
+        r = change_rules_make(
+                        fs->plan->allow_changes, fs->resolved, fs->plan->policy->scratch_writes, &rules);
         if (r == 0)
-                r = walk_all(fs, walk, e);
-        if (r == 0)
-                r = tree_walk_finish(walk, &o->changes, &o->events.file_at_limit, &over_budget, &lost);
-        if (r == 0 && over_budget)
-                r = outcome_blind_spot(o, "fs: sha256 is null where files were too large to be read");
-        if (r == 0 && lost) {
-                o->evidence_lost = true;
-                o->evidence_message = strdup(lost);
-        }
+                r = observe_changes(fs, &rules, o, e);
+        change_rules_clear(&rules);
         return r < 0 ? r : expected_observe(&fs->plan->job->expect, open_expected, fs, o, e);
 }

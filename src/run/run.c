@@ -25,10 +25,13 @@ void run_phase(Run *run, Phase ended)
 
 int run_timer(Run *run, RunTimer timer, uint64_t usec, sd_event_time_handler_t handler)
 {
+        int r;
+
         run_timer_off(run, timer);
         /* From now, not from when the event loop last woke up: a deadline must not come early. */
-        return sd_event_add_time(run->event, &run->timers[timer], CLOCK_MONOTONIC, now_monotonic() + usec,
-                        1000, handler, run);
+        r = sd_event_add_time(run->event, &run->timers[timer], CLOCK_MONOTONIC, now_monotonic() + usec, 1000,
+                        handler, run);
+        return r < 0 ? r : sd_event_source_set_priority(run->timers[timer], RUN_PRIORITY_TIME);
 }
 
 void run_timer_off(Run *run, RunTimer timer)
@@ -230,7 +233,7 @@ static int connect_host(Run *run)
                 error_set(&e, -EPERM, "qscope must be root to ask systemd for an isolated unit");
                 return fail(run, "not_root", "run it as root (sudo qscope …)", &e);
         }
-        r = guard_start(&run->guard);
+        r = guard_start(run->plan->slice, &run->guard);
         if (r < 0) {
                 error_errno(&e, r, "the guard process cannot be started");
                 return fail(run, "internal", NULL, &e);
@@ -327,6 +330,8 @@ static int add_signals(Run *run)
 
         for (size_t i = 0; r >= 0 && i < ELEMENTSOF(abort_signals); i++)
                 r = sd_event_add_signal(run->event, &run->signals[i], abort_signals[i], on_signal, run);
+        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(abort_signals); i++)
+                r = sd_event_source_set_priority(run->signals[i], RUN_PRIORITY_TIME);
         return r < 0 ? r : 0;
 }
 

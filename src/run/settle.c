@@ -4,10 +4,12 @@
  * empty; then observe. Never waits for the end of the output: a process somewhere may hold it open for ever.
  */
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 
 #include "run/state.h"
+#include "run/watch_processes.h"
 #include "sys/cgroup.h"
 #include "sys/host.h"
 #include "sys/proc.h"
@@ -19,19 +21,30 @@
 #define STATUS_DELAY_MAX (250 * USEC_PER_MSEC)
 #define LEFTOVERS_MAX    256u
 
+static void read_output(Run *run, size_t i)
+{
+        int r = capture_read(run->captures[i], run->main_ended);
+
+        if (r >= 0)
+                return;
+        run->output_sources[i] = sd_event_source_disable_unref(run->output_sources[i]);
+        if (r != -EPIPE)
+                run_lose_evidence(run, "the job's output could not be read");
+}
+
 int on_output(sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata)
 {
         Run *run = userdata;
-        size_t i = source == run->output_sources[0] ? 0 : 1;
-        int r = capture_read(run->captures[i], run->main_ended);
 
-        if (r == -EPIPE) {
-                run->output_sources[i] = sd_event_source_disable_unref(source);
-        } else if (r < 0) {
-                run->output_sources[i] = sd_event_source_disable_unref(source);
-                run_lose_evidence(run, "the job's output could not be read");
-        }
+        read_output(run, source == run->output_sources[0] ? 0 : 1);
         return 0;
+}
+
+void run_read_output(Run *run)
+{
+        for (size_t i = 0; i < 2; i++)
+                if (run->output_sources[i])
+                        read_output(run, i);
 }
 
 /* Nobody can write any more: what is in the pipes is all there will be. */
@@ -145,13 +158,24 @@ static int list_leftovers(Run *run)
         return 0;
 }
 
-/* Frozen, nothing moves while it is looked at. */
+/* Frozen, nothing moves while it is looked at. Who waits in execve(2) for our answer cannot be. */
 static void freeze(Run *run)
 {
-        int r = cgroup_freeze(run->slice_fd, FREEZE_TIMEOUT);
+        uint64_t until = now_monotonic() + FREEZE_TIMEOUT;
 
-        if (r < 0 && r != -ETIMEDOUT)
+        if (cgroup_freeze(run->slice_fd) < 0) {
                 run_lose_evidence(run, "what was left running could not be frozen");
+                return;
+        }
+        while (!cgroup_is_frozen(run->slice_fd) && now_monotonic() < until) {
+                struct pollfd fds[] = {
+                        { .fd = run->events_fd, .events = POLLPRI },
+                        { .fd = processes_fd(run), .events = POLLIN },
+                };
+
+                (void) poll(fds, ELEMENTSOF(fds), 10);
+                processes_serve(run);
+        }
 }
 
 int run_deadline(Run *run)
@@ -203,6 +227,7 @@ int run_kill(Run *run)
                 run_phase(run, PHASE_RUN);
         }
         run->state = RUN_KILLING;
+        run->killed_usec = now_monotonic();
         if (run->slice_fd < 0) {
                 (void) cgroup_kill_slice(run->plan->slice);
                 return run_stop(run);
@@ -241,6 +266,10 @@ int on_tasks_events(_unused_ sd_event_source *source, int fd, _unused_ uint32_t 
 
 int run_main_ended(Run *run)
 {
+        /* What it printed before its end is in the pipes now, and one read takes a full pipe. */
+        for (size_t i = 0; i < 2; i++)
+                if (run->output_sources[i])
+                        read_output(run, i);
         run->main_ended = true;
         read_tasks_events(run);
         run_settle_exec(run);

@@ -36,6 +36,11 @@ typedef enum RunTimer {
 #define RUN_RAISED_LIMITS 2
 extern const __rlimit_resource_t run_raised_limits[RUN_RAISED_LIMITS];
 
+/* In the event loop, what runs out comes first: no flood of events may keep a job alive beyond its time. What
+ * a job says and does comes next, in turns; then what the manager says. */
+#define RUN_PRIORITY_TIME     (SD_EVENT_PRIORITY_IMPORTANT - 10)
+#define RUN_PRIORITY_EVIDENCE SD_EVENT_PRIORITY_IMPORTANT
+
 typedef struct Run {
         const Plan *plan;
         const RunOptions *options;
@@ -53,7 +58,9 @@ typedef struct Run {
         int stdin_fd, output_fds[2]; /* the job's ends, closed here once they are handed over */
         Capture *captures[2];
         ErrorCounter *errors;
-        Usage base; /* what the slice had used when the gate was opened */
+        struct ProcessWatch *processes; /* watch_processes.h */
+        const char *trace_device;       /* whose packets are traced; NULL: none */
+        Usage base;                     /* what the slice had used when the gate was opened */
 
         sd_event_source *gate_source, *life_source, *exit_source, *events_source, *tasks_source,
                         *output_sources[2];
@@ -70,6 +77,7 @@ typedef struct Run {
         unsigned status_tries;
         uint64_t released_usec; /* CLOCK_MONOTONIC */
         uint64_t released_boottime_usec;
+        uint64_t killed_usec; /* when all that was left was killed; 0: not yet */
         uint64_t phase_start_usec;
 } Run;
 
@@ -110,6 +118,8 @@ void observers_look(Run *run);
 /* The last process is gone. */
 void observers_finish(Run *run);
 void observers_clear(Run *run);
+/* An event of the trace, in the order of their time. */
+void observers_trace(Run *run, const TraceEvent *event);
 
 /* What was to be seen and was missed. */
 void run_lose_evidence(Run *run, const char *format, ...) _printf_(2, 3);
@@ -138,4 +148,6 @@ int run_main_ended(Run *run);
 int run_advance(Run *run);
 int on_cgroup_events(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 int on_tasks_events(sd_event_source *source, int fd, uint32_t revents, void *userdata);
+/* What a job printed before its end is read before the end is seen. */
+void run_read_output(Run *run);
 int on_output(sd_event_source *source, int fd, uint32_t revents, void *userdata);

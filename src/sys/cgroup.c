@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -164,25 +163,14 @@ int cgroup_open_events(int fd)
         return events < 0 ? -errno : events;
 }
 
-int cgroup_freeze(int fd, uint64_t timeout_usec)
+int cgroup_freeze(int fd)
 {
-        _cleanup_close_ int events = cgroup_open_events(fd);
-        uint64_t rounds = timeout_usec / (10 * USEC_PER_MSEC) + 1;
-        int r;
+        return file_write_at(fd, "cgroup.freeze", "1");
+}
 
-        if (events < 0)
-                return events;
-        r = file_write_at(fd, "cgroup.freeze", "1");
-        if (r < 0)
-                return r;
-        for (uint64_t i = 0; i < rounds; i++) {
-                struct pollfd p = { .fd = events, .events = POLLPRI };
-
-                if (cgroup_value(fd, "cgroup.events", "frozen") == 1)
-                        return 0;
-                (void) poll(&p, 1, 10);
-        }
-        return -ETIMEDOUT;
+bool cgroup_is_frozen(int fd)
+{
+        return cgroup_value(fd, "cgroup.events", "frozen") == 1;
 }
 
 int cgroup_kill(int fd)

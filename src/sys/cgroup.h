@@ -44,8 +44,9 @@ int cgroup_is_populated(int fd);
 /* Opens cgroup.events for poll(2) with POLLPRI. */
 int cgroup_open_events(int fd);
 
-/* Freezes and waits until nothing in it runs; -ETIMEDOUT after timeout_usec. */
-int cgroup_freeze(int fd, uint64_t timeout_usec);
+/* Asks for nothing in it to run any more; cgroup.events tells when it is so. */
+int cgroup_freeze(int fd);
+bool cgroup_is_frozen(int fd);
 
 /* SIGKILL to every process in it and below, frozen ones too. Asynchronous: wait until it is not populated. */
 int cgroup_kill(int fd);

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sys/errors.h"
 
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
-#include <sys/mount.h>
 #include <sys/syscall.h>
 
-#include "base/number.h"
-#include "sys/file.h"
-#include "sys/mount.h"
+#include "sys/closing.h"
+#include "sys/tracefs.h"
 
 struct ErrorCounter {
         size_t n_cpus;
@@ -20,24 +17,10 @@ ErrorCounter *error_counter_free(ErrorCounter *counter)
 {
         if (!counter)
                 return NULL;
-        for (size_t i = 0; i < _COUNTED_ERROR_MAX * counter->n_cpus; i++)
-                safe_close(counter->fds[i]);
+        close_later(counter->fds, counter->fds ? _COUNTED_ERROR_MAX * counter->n_cpus : 0);
         free(counter->fds);
         free(counter);
         return NULL;
-}
-
-/* The tracepoint's number, from a tracefs of our own: the host may have none mounted. */
-static int tracepoint_id(uint64_t *ret)
-{
-        MountOption none[] = { { 0 } };
-        _cleanup_close_ int fd = -EBADF;
-        char text[32];
-        int r = mount_new("tracefs", none, MOUNT_ATTR_RDONLY, &fd, NULL);
-
-        if (r == 0)
-                r = file_read_at(fd, "events/raw_syscalls/sys_exit/id", text, sizeof(text));
-        return r < 0 ? r : parse_u64(text, ret);
 }
 
 /* The kernel's filter language (Documentation/trace/events.rst, 5.2). */
@@ -94,13 +77,16 @@ static int open_event(int cgroup_fd, int cpu, uint64_t id, CountedError error)
 int error_counter_open(int cgroup_fd, ErrorCounter **ret)
 {
         _cleanup_(error_counter_freep) ErrorCounter *counter = calloc(1, sizeof(*counter));
+        _cleanup_close_ int fd = -EBADF;
         long cpus = sysconf(_SC_NPROCESSORS_CONF);
         uint64_t id;
         int r;
 
         if (!counter || cpus <= 0)
                 return counter ? -EINVAL : -ENOMEM;
-        r = tracepoint_id(&id);
+        r = tracefs_open(&fd);
+        if (r == 0)
+                r = tracefs_id(fd, "raw_syscalls/sys_exit", &id);
         if (r < 0)
                 return r;
         counter->fds = calloc(_COUNTED_ERROR_MAX * (size_t) cpus, sizeof(int));
@@ -111,13 +97,12 @@ int error_counter_open(int cgroup_fd, ErrorCounter **ret)
                 counter->fds[i] = -EBADF;
         for (CountedError error = 0; error < _COUNTED_ERROR_MAX; error++) {
                 for (int cpu = 0; cpu < (int) cpus; cpu++) {
-                        int fd = open_event(cgroup_fd, cpu, id, error);
-
-                        if (fd == -ENODEV)
+                        r = open_event(cgroup_fd, cpu, id, error);
+                        if (r == -ENODEV)
                                 continue; /* this CPU is offline */
-                        if (fd < 0)
-                                return fd;
-                        counter->fds[(size_t) error * counter->n_cpus + (size_t) cpu] = fd;
+                        if (r < 0)
+                                return r;
+                        counter->fds[(size_t) error * counter->n_cpus + (size_t) cpu] = r;
                 }
         }
         *ret = TAKE_PTR(counter);

@@ -241,29 +241,55 @@ static void unescape(char *text)
         *out = '\0';
 }
 
-int mount_has_submounts(const char *path)
+/* "36 35 98:0 /root /mount/point rw,noatime …": the field and what is behind it. */
+static char *next_field(char **p)
+{
+        return *p ? strsep(p, " \n") : NULL;
+}
+
+int mount_visit(int proc_fd, MountVisitor visit, void *userdata)
 {
         _cleanup_free_ char *line = NULL;
-        size_t room = 0, length = strlen(path);
-        FILE *f = fopen("/proc/self/mountinfo", "re");
-        int found = 0;
+        int fd = openat(proc_fd, "mountinfo", O_RDONLY | O_CLOEXEC), r = 0;
+        size_t room = 0;
+        FILE *f = fd < 0 ? NULL : fdopen(fd, "re");
 
-        if (!f)
-                return -errno;
-        while (found == 0 && getline(&line, &room, f) >= 0) {
-                char *p = line, *target;
-
-                for (int field = 0; field < 4 && p; field++) {
-                        p = strchr(p, ' ');
-                        p = p ? p + 1 : NULL;
-                }
-                if (!p)
-                        continue;
-                target = p;
-                target[strcspn(target, " ")] = '\0';
-                unescape(target);
-                found = strncmp(target, path, length) == 0 && target[length] == '/';
+        if (!f) {
+                r = -errno;
+                safe_close(fd);
+                return r;
         }
+        while (r == 0 && getline(&line, &room, f) >= 0) {
+                char *p = line, *target, *options;
+
+                for (int field = 0; field < 4; field++)
+                        (void) next_field(&p);
+                target = next_field(&p);
+                options = next_field(&p);
+                if (!target || !options)
+                        continue;
+                unescape(target);
+                r = visit(userdata, target, options);
+        }
+        if (r == 0 && ferror(f))
+                r = -EIO;
         (void) fclose(f);
-        return found;
+        return r;
+}
+
+static int is_below(void *path, const char *target, _unused_ const char *options)
+{
+        size_t length = strlen(path);
+
+        return strncmp(target, path, length) == 0 && target[length] == '/';
+}
+
+int mount_has_submounts(const char *path)
+{
+        _cleanup_close_ int proc_fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        _cleanup_free_ char *copy = strdup(path);
+
+        if (proc_fd < 0 || !copy)
+                return -errno;
+        return mount_visit(proc_fd, is_below, copy);
 }

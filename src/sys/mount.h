@@ -37,5 +37,12 @@ typedef struct MountMove {
 /* Moves mounts into the namespace and root of a held process, in order. proc_fd: its /proc directory. */
 int mount_move_into(int proc_fd, const MountMove *moves, size_t n, Error *e);
 
+/* Not 0 ends the visit, which returns it. options: those of the mount itself, "rw,nosuid,noexec". */
+typedef int (*MountVisitor)(void *userdata, const char *target, const char *options);
+
+/* Every mount that a process sees below its root (proc_fd: its /proc directory), in the order they were made;
+ * also those that lie hidden under another. */
+int mount_visit(int proc_fd, MountVisitor visit, void *userdata);
+
 /* 1: something is mounted below path (resolved, absolute), 0: nothing, or a negative errno. */
 int mount_has_submounts(const char *path);

@@ -2,6 +2,7 @@
 #include "sys/proc.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -209,4 +210,20 @@ int proc_describe(pid_t pid, uint64_t release_boottime_usec, ProcessRecord *ret)
         if (r == 0)
                 r = read_argv(fd, &ret->argv);
         return r;
+}
+
+int proc_program(pid_t pid, char **ret_path, char ***ret_argv)
+{
+        _cleanup_close_ int fd = -EBADF;
+        char path[PATH_MAX];
+        ssize_t n;
+        int r = proc_open_dir(pid, &fd);
+
+        if (r < 0)
+                return r;
+        n = readlinkat(fd, "exe", path, sizeof(path));
+        if (n <= 0 || n == (ssize_t) sizeof(path))
+                return n < 0 ? -errno : -ENAMETOOLONG;
+        *ret_path = strndup(path, (size_t) n);
+        return *ret_path ? read_argv(fd, ret_argv) : -ENOMEM;
 }

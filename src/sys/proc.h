@@ -18,5 +18,9 @@ int proc_open_dir(pid_t pid, int *ret_fd);
  * said. */
 int proc_isolation_facts(int proc_fd, bool network, uid_t uid, Outcome *outcome);
 
+/* The program of a process that started it just now, and its arguments; both as the process is at this
+ * moment, if it still is. */
+int proc_program(pid_t pid, char **ret_path, char ***ret_argv);
+
 /* Describes a frozen process. release_usec: CLOCK_BOOTTIME at the release, to count its start from. */
 int proc_describe(pid_t pid, uint64_t release_boottime_usec, ProcessRecord *ret);

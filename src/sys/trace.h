@@ -15,11 +15,13 @@ int trace_open(int cgroup_fd, const char *device, Trace **ret);
 /* Becomes readable when there are events; owned by the trace. */
 int trace_fd(const Trace *trace);
 
+/* A negative errno ends the reading; the event counts as handled. */
 typedef int (*TraceHandler)(void *userdata, const TraceEvent *event);
 
-/* Hands over all events until now, of all CPUs, in the order of their time. */
+/* Hands over all events until now, of all CPUs, in the order of their time. Bounded by the size of the
+ * buffers, however fast the job makes new ones. */
 int trace_read(Trace *trace, TraceHandler handler, void *userdata);
-/* Events that the kernel had no room for, until now. */
+/* Events that the kernel had no room for, or that could not be understood, until now. */
 uint64_t trace_lost(const Trace *trace);
 Trace *trace_free(Trace *trace);
 DEFINE_CLEANUP(Trace *, trace_free)

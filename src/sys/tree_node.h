@@ -1,29 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* One entry of a directory and lists of names. Part of sys/tree. */
+/* One entry of a directory. Part of sys/tree. What is named is opened only if it is a regular file or a
+ * directory, and looked at again once it is open; no link is followed. */
 
-#include <sys/stat.h>
+#include "core/changes.h"
+#include "sys/tree_content.h"
 
-#include "core/outcome.h"
+FileType node_type(mode_t mode);
 
-typedef struct NameList {
-        char **items;
-        size_t n, room;
-} NameList;
+/* A regular file. -ESTALE: it is none. */
+int node_open(int dir_fd, const char *name, int *ret_fd);
 
-/* Appends the names in a directory; "." and ".." are left out. */
-int name_list_read(NameList *list, int dir_fd);
-/* Sorts by bytes and removes doubles. */
-void name_list_sort(NameList *list);
-void name_list_clear(NameList *list);
+/* Fills ret from st; a link's target is read, and with attributes also those of a regular file or a
+ * directory. Attributes that cannot be read are not an error: ret->xattrs_sha256 stays empty. */
+int node_read(int dir_fd, const char *name, const struct stat *st, bool attributes, FileNode *ret);
 
-/* Fills ret from st; a link's target is read, a regular file's content hashed if hash. */
-int node_read(int dir_fd, const char *name, const struct stat *st, bool hash, FileNode *ret);
+/* Digests a regular file's content into node, or leaves it when the budget does not allow that. */
+int node_hash(int dir_fd, const char *name, const struct stat *st, uint64_t *budget, FileNode *node);
 
-/* SHA-256 of a regular file. -ESTALE: it is none. */
-int node_hash(int dir_fd, const char *name, char sha256[static HASH_HEX_MAX]);
-
-/* ChangeWhat bits. */
-int node_compare(int before_dir, int after_dir, const char *name, const struct stat *before,
-                const struct stat *after, unsigned *ret_what);
+/* Compares two sides that have been read with attributes: ChangeWhat bits. -EFBIG: the budget does not
+ * allow to compare their contents. -ENODATA: attributes were not read. */
+int node_compare(int before_dir, const struct stat *before_st, const FileNode *before, int after_dir,
+                const struct stat *after_st, const FileNode *after, const char *name, uint64_t *budget,
+                unsigned *ret_what);

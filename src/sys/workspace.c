@@ -97,6 +97,7 @@ static int make_lower(const WorkspaceRequest *request, const struct stat *st, co
         if (!unmappable)
                 return error_errno(e, r, "%s cannot be mapped to the job's user", request->source_path);
         mounts->method = "overlay over a copy";
+        mounts->copied = true;
         return copy_lower(request, st, target, e);
 }
 

@@ -38,6 +38,7 @@ typedef struct WorkspaceMounts {
         uid_t owner_uid; /* whom the workspace belongs to on the host */
         gid_t owner_gid;
         const char *method; /* for the receipt */
+        bool copied;        /* the lower layer is a copy */
 } WorkspaceMounts;
 
 #define WORKSPACE_MOUNTS_INIT                                                                                \

@@ -4,6 +4,7 @@
 Knows nothing about jobs or receipts; lib.py does.
 """
 
+import functools
 import os
 import re
 import subprocess
@@ -88,6 +89,7 @@ def has_controllers():
     return {"memory", "pids", "cpu"} <= set(controllers())
 
 
+@functools.cache
 def is_container():
     return quiet("systemd-detect-virt", "--quiet", "--container") == 0
 

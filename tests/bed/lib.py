@@ -154,8 +154,23 @@ def between(got, low, high, what="value"):
 
 
 def bound(seconds):
-    """A time bound, for the speed of this bed."""
+    """How long something may take that takes a moment, in this bed and with all that runs beside it.
+
+    For waiting and for telling "at once" from "never": what takes this long on an idle machine is
+    not there to be measured. Who asserts with it compares with a wait that would be far longer, or
+    takes the best of several; durations of a job are those of its receipt, not of the process."""
     return seconds * host.slow()
+
+
+def attempts(count, function):
+    """Runs function() until it holds once. For what the machine can hide by being busy, and can
+    never bring about: that something is quick enough. Not for what must hold every time."""
+    for left in reversed(range(count)):
+        try:
+            return function()
+        except Failure:
+            if left == 0:
+                raise
 
 
 def collect(cases, function):
@@ -371,6 +386,8 @@ def load_receipt(path):
 def make_job(job):
     """A list is an argv. Without "cwd", a new workspace; a value of None takes the key out."""
     fields = {"argv": list(job)} if isinstance(job, (list, tuple)) else dict(job)
+    if not host.is_container():  # the default of 30 s is for ordinary machines
+        fields.setdefault("timeout_sec", 300)
     if "cwd" not in fields and "files" not in fields and "workspace" not in fields:
         fields["cwd"] = workspace({"README": "a workspace\n"})
     return {key: value for key, value in fields.items() if value is not None}
@@ -488,6 +505,32 @@ def errors(job_or_argv, **kw):
 
 def rejected(job_or_argv, **kw):
     return verdict(run_job(job_or_argv, **kw), 3, "rejected")
+
+
+def timed_out(run, seconds):
+    """The timeout ended it, and at its time: not before, and not when something else would have
+    (the command's own end, systemd's RuntimeMaxSec= of 15 s more). By the receipt, since what
+    qscope does before and after takes as long as the machine likes."""
+    eq([run["timed_out"], run["exit_code"], run["match_expected"]], [True, None, False], "outcome")
+    between(run["duration_ms"], 1000 * seconds, 1000 * seconds + late_ms(), "duration_ms")
+    return run
+
+
+def late_ms():
+    """How late a timer may be: far less than RuntimeMaxSec= comes after the timeout."""
+    return min(1000 * bound(3), 10_000)
+
+
+def wait_for_job(program=None):
+    """Until the command itself runs, not only what holds its place; or this program of the job."""
+
+    def running():
+        # Before its exec, a child of systemd is called by its program in parentheses.
+        return any(uid in host.JOB_UIDS and (name == program if program else
+                                             not name.startswith(("qscope", "(")))
+                   for _, name, uid, _ in host.processes())
+
+    check(host.wait_until(running, bound(20)), "the job did not start")
 
 
 def exits(run, code):

@@ -8,7 +8,7 @@ import time
 
 import host
 import lib
-from lib import (check, contains, eq, fails, job, one_of, passes, py, run_job, sh, test,
+from lib import (between, check, contains, eq, fails, job, one_of, passes, py, run_job, sh, test,
                  workspace)
 
 GROUP = "hostile"
@@ -35,7 +35,9 @@ def test_link_into_another_mount_namespace():
     held = as_owner("unshare", "-Urm", "sh", "-c",
                     f"mount --rbind /etc {top}/m; exec sleep 30")
     try:
-        time.sleep(lib.bound(0.5))
+        mounts = f"/proc/{held.pid}/mounts"
+        check(host.wait_until(lambda: f"{top}/m " in host.read(mounts, ""), lib.bound(20)),
+              "the trap is not set")
         os.symlink(f"/proc/{held.pid}/root{top}/m", f"{top}/link")
         run = run_job(job(["head", "-n", "1", "shadow"], cwd=f"{top}/link"))
     finally:
@@ -76,10 +78,10 @@ def test_inputs_beside_the_job_file():
 @test()
 def test_reading_is_bounded():
     """Sparse files cost a job nothing; reading them must not cost qscope hours."""
-    begin = time.monotonic()
     run = passes(job(py("for i in range(200):\n with open(f's{i}', 'w') as f: f.truncate(1023 << 20)"),
                      cwd=workspace()))
-    check(time.monotonic() - begin < lib.bound(15), "it took too long")
+    # To read them all takes minutes on any machine.
+    between(run["timing"]["diff"], 0, 1000 * min(lib.bound(15), 60), "timing.diff")
     eq(run["fs"]["totals"]["added"], 200, "added")
     contains(" ".join(run["blind_spots"]), "sha256", "blind spots")
 
@@ -88,9 +90,7 @@ def test_reading_is_bounded():
 def test_stopped_over_the_deadline():
     """A qscope that slept over the deadline does not pass a job that used the time."""
     started = lib.start_job(job(sh("sleep 3; exit 0"), timeout_sec=1.5))
-    check(host.wait_until(lambda: subprocess.run(["pgrep", "-x", "sleep"],
-                                                 stdout=subprocess.DEVNULL).returncode == 0, 5),
-          "the job did not start")
+    lib.wait_for_job("sleep")
     started.kill(signal.SIGSTOP)
     time.sleep(4)
     started.kill(signal.SIGCONT)

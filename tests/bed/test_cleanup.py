@@ -5,6 +5,7 @@ must hold besides."""
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -12,7 +13,7 @@ import time
 import host
 import lib
 from lib import (between, check, collect, contains, eq, errors, exits, fail, fails, job, mentions,
-                 one_of, passes, py, run_job, sh, signal_of, test, workspace)
+                 one_of, passes, py, run_job, sh, signal_of, test, wait_for_job, workspace)
 
 GROUP = "cleanup"
 
@@ -25,17 +26,6 @@ def survivors():
 def no_survivor(seconds=0.5):
     dead = host.wait_until(lambda: not survivors(), lib.bound(seconds))
     check(dead, f"processes of the job are alive: {host.job_processes()}")
-
-
-def wait_for_job():
-    """Until the command itself runs, not only the program that holds its place."""
-
-    def running():
-        # Before its exec, a child of systemd is called by its program in parentheses.
-        return any(uid in host.JOB_UIDS and not name.startswith(("qscope", "("))
-                   for _, name, uid, _ in host.processes())
-
-    check(host.wait_until(running, lib.bound(5)), "the job did not start")
 
 
 # --- background children ----------------------------------------------------------------
@@ -61,10 +51,15 @@ BACKGROUND = [
 ]
 
 
+def not_held_up(run):
+    """After the end of the main process qscope waits for the grace (half a second) and no longer."""
+    between(run["timing"]["drain"], 0, 500 + lib.late_ms(), "timing.drain")
+
+
 def background(_name, argv):
     run = exits(fails(argv), 0)
     eq(run.out, "ok\n", "stdout")
-    check(run.seconds < lib.bound(2), f"it took {run.seconds:.1f} s")
+    not_held_up(run)
     leftover = run["processes"]["leftover"]
     check(leftover, "processes.leftover is empty")
     eq([run["match_expected"], run["timed_out"], run.hits], [True, False, {}], "outcome")
@@ -97,16 +92,20 @@ def test_leftovers_allowed():
 @test()
 def test_short_lived_helper():
     """A helper that outlives its parent by milliseconds is not a leftover."""
-    run = passes(sh("(sleep 0.02 &) ; echo ok"))
-    eq(run["processes"]["leftover"], [], "processes.leftover")
+
+    def helper():
+        run = passes(sh("(sleep 0.02 &) ; echo ok"))
+        eq(run["processes"]["leftover"], [], "processes.leftover")
+
+    lib.attempts(3, helper)
 
 
 @test()
 def test_nothing_left_costs_nothing():
     """The grace for helpers is not waited for when nothing is left."""
-    timings = [passes(["true"])["timing"] for _ in range(5)]
-    best = min((timing["drain"] or 0) + (timing["settle"] or 0) for timing in timings)
-    check(best < lib.bound(60), f"drain and settle of `true` took {best} ms in the best of five")
+    waited = fails(sh("sleep 300 & echo ok"))["timing"]["drain"]
+    check(any(passes(["true"])["timing"]["drain"] < waited / 2 for _ in range(10)),
+          f"drain never took less than half of the {waited} ms that it takes with a leftover")
 
 
 @test()
@@ -114,8 +113,8 @@ def test_runaway_forks():
     """A process that forks and exits for ever cannot run away from the kill."""
     code = ("import os\nif os.fork(): os._exit(0)\nos.setsid()\n"
             "while True:\n if os.fork(): os._exit(0)")
-    run = fails(py(code), timeout=20)
-    check(run.seconds < lib.bound(4), f"it took {run.seconds:.1f} s")
+    run = exits(fails(py(code)), 0)
+    not_held_up(run)
     no_survivor()
 
 
@@ -133,10 +132,7 @@ TIMEOUTS = [
 
 
 def times_out(_name, argv):
-    run = fails(job(argv, timeout_sec=1))
-    eq([run["timed_out"], run["exit_code"], run["match_expected"]], [True, None, False], "outcome")
-    between(run["duration_ms"], 1000, 1000 + lib.bound(1000), "duration_ms")
-    check(run.seconds < 1 + lib.bound(2), f"it took {run.seconds:.1f} s")
+    run = lib.timed_out(fails(job(argv, timeout_sec=1)), 1)
     eq(run.hits, {}, "limits.hits")
     no_survivor()
 
@@ -160,7 +156,7 @@ def test_short_timeouts():
 def test_just_in_time():
     """A command that ends shortly before its timeout has not timed out."""
     for _ in range(3):
-        run = passes(job(["sleep", "0.9"], timeout_sec=0.9 + lib.bound(0.3)))
+        run = passes(job(["sleep", "0.9"], timeout_sec=0.9 + lib.bound(1)))
         eq(run["timed_out"], False, "timed_out")
 
 
@@ -174,12 +170,19 @@ def delays():
             .12, .16, .22, .3, .5]
 
 
-def interrupted(delay, number, argv, early):
-    """Sends the signal after the delay. early: the receipt may be missing, as no job was read."""
+def holds_back(pid, number):
+    """Whether the process blocks the signal, as qscope does once it has read the job."""
+    blocked = re.search(r"^SigBlk:\t(\w+)", host.read(f"/proc/{pid}/status", ""), re.MULTILINE)
+    return bool(blocked and int(blocked[1], 16) >> (number - 1) & 1)
+
+
+def interrupted(delay, number, argv):
+    """Sends the signal after the delay. Until qscope has read the job the receipt may be missing."""
     started = lib.start_job(argv)
     time.sleep(delay)
+    early = not holds_back(started.process.pid, number)
     started.kill(number)
-    run = started.finish(15)
+    run = started.finish()
     if run.status == -number or (run.receipt is None and early):
         check(early and run.receipt is None, "qscope died of the signal instead of handling it")
     elif run.status != 0:
@@ -191,16 +194,8 @@ def interrupted(delay, number, argv, early):
     return run
 
 
-def time_to_read_a_job():
-    """How long a call takes that ends where the job was read, now, with whatever else runs."""
-    times = [lib.qscope("run", "missing.json").seconds for _ in range(3)]
-    return max(times)
-
-
 def sweep(number):
-    early = 3 * time_to_read_a_job()
-    cases = [(delay, number, ["sleep", "30"], delay < early) for delay in delays()]
-    collect(cases, interrupted)
+    collect([(delay, number, ["sleep", "30"]) for delay in delays()], interrupted)
 
 
 @test("vm", timeout=40)
@@ -209,7 +204,7 @@ def test_sigint():
     sweep(signal.SIGINT)
 
 
-@test("vm", timeout=40)
+@test(timeout=40)
 def test_sigterm():
     """SIGTERM at any moment: status 143, the job is dead, the receipt says aborted."""
     sweep(signal.SIGTERM)
@@ -219,10 +214,9 @@ def test_sigterm():
 def test_interrupted_in_the_middle():
     """The plain case: a running job, Ctrl-C, and what it had printed is kept."""
     started = lib.start_job(sh("echo begun; sleep 30"))
-    wait_for_job()
-    time.sleep(lib.bound(0.2))
+    wait_for_job("sleep")
     started.kill(signal.SIGINT)
-    run = lib.verdict(started.finish(10), 130, "aborted")
+    run = lib.verdict(started.finish(), 130, "aborted")
     eq(run.out, "begun\n", "stdout")
     eq(run["match_expected"], False, "match_expected")
     check(run.line and run.line["verdict"] == "aborted", f"the line: {run.stdout!r}")
@@ -233,7 +227,7 @@ def late_interruption(delay, number, argv):
     started = lib.start_job(argv)
     time.sleep(delay)
     started.kill(number)
-    run = started.finish(15)
+    run = started.finish()
     one_of(run.status, (0, 1, 128 + number, -number), "exit status")
     if run.receipt is not None:
         want = {0: ("pass",), 1: ("fail",)}.get(run.status, ("aborted", "pass", "fail"))
@@ -260,7 +254,7 @@ def test_two_signals():
         for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
             started.kill(number)
             time.sleep(gap)
-        run = started.finish(15)
+        run = started.finish()
         one_of(run.status, (130, 143), "exit status")
         eq(run["verdict"], "aborted", "verdict")
         no_survivor()
@@ -270,7 +264,7 @@ def killed(delay):
     started = lib.start_job(sh("sleep 60 & sleep 60"))
     time.sleep(delay)
     started.kill(signal.SIGKILL)
-    run = started.finish(15)
+    run = started.finish()
     eq(run.status, -signal.SIGKILL, "exit status")
     if run.receipt is not None:
         fail("a receipt of a run that was killed")
@@ -291,7 +285,7 @@ def test_sigkill_while_running():
     started = lib.start_job(sh("sleep 60 & sleep 60"))
     wait_for_job()
     started.kill(signal.SIGKILL)
-    started.finish(5)
+    started.finish()
     run = passes(["true"])
     eq(run.hits, {}, "limits.hits")
     no_survivor(2)
@@ -301,10 +295,10 @@ def test_sigkill_while_running():
 def test_sigkill_without_a_next_run():
     """When qscope is gone and nobody runs it again, the job still ends by itself soon after its
     timeout."""
-    started = lib.start_job(job(["sleep", "60"], timeout_sec=2))
+    started = lib.start_job(job(["sleep", "999"], timeout_sec=2))
     wait_for_job()
     started.kill(signal.SIGKILL)
-    started.finish(5)
+    started.finish()
     check(host.wait_until(lambda: not survivors(), 2 + lib.bound(30)), "the job is still alive")
     passes(["true"])
 
@@ -312,12 +306,12 @@ def test_sigkill_without_a_next_run():
 @test(timeout=60, slow=True)
 def test_qscope_is_stopped():
     """A qscope that is stopped (Ctrl-Z) does not give the job more time."""
-    started = lib.start_job(job(["sleep", "60"], timeout_sec=2))
+    started = lib.start_job(job(["sleep", "999"], timeout_sec=2))
     wait_for_job()
     started.kill(signal.SIGSTOP)
     dead = host.wait_until(lambda: not survivors(), 2 + lib.bound(30))
     started.kill(signal.SIGCONT)
-    run = started.finish(20)
+    run = started.finish()
     check(dead, "the job outlived its timeout")
     # Stopped before it had opened the gate, it finds the stage gone: then the run never was.
     one_of(run["verdict"], ("fail", "error"), "verdict")
@@ -340,7 +334,7 @@ def test_hangup():
     started = lib.start_job(["sleep", "30"])
     wait_for_job()
     started.kill(signal.SIGHUP)
-    run = started.finish(15)
+    run = started.finish()
     check(run.status != 0, "exit status 0")
     passes(["true"])
     no_survivor(2)
@@ -349,12 +343,12 @@ def test_hangup():
 # --- systemd in the middle of a run -----------------------------------------------------
 
 
-def during(action, argv, seconds=1.5):
+def during(action, argv):
     started = lib.start_job(argv)
     wait_for_job()
-    time.sleep(lib.bound(0.2))
+    time.sleep(0.2)
     action()
-    return started.finish(20 + seconds)
+    return started.finish()
 
 
 def complete(run):
@@ -366,7 +360,7 @@ def complete(run):
 @test("vm")
 def test_daemon_reexec():
     """`systemctl daemon-reexec` while a job runs: the job goes on, the receipt is complete."""
-    argv = sh(f"echo a; sleep {lib.bound(1):.1f}; echo b")
+    argv = sh(f"echo a; sleep {min(lib.bound(1), 10):.1f}; echo b")
     run = during(lambda: host.quiet("systemctl", "daemon-reexec"), argv)
     eq(complete(lib.verdict(run, 0, "pass")).out, "a\nb\n", "stdout")
 
@@ -383,7 +377,7 @@ def reexec_after(delay):
     started = lib.start_job(["sleep", "0.3"])
     time.sleep(delay)
     host.quiet("systemctl", "daemon-reexec")
-    run = started.finish(40)
+    run = started.finish()
     one_of(run.status, (0, 4), "exit status")
     one_of(run["verdict"], ("pass", "error"), "verdict")
     no_survivor()
@@ -534,9 +528,10 @@ def test_start_hangs():
     """A start that does not come to an end can be interrupted, and leaves nothing."""
     with lib.drop_in(DROP_IN, "[Service]\nExecStartPre=/bin/sleep 120\n", reload=True):
         started = lib.start_job(["true"])
-        time.sleep(lib.bound(1))
+        check(host.wait_until(lambda: unit_names(".service"), lib.bound(20)), "no unit was started")
+        time.sleep(0.5)
         started.kill(signal.SIGINT)
-        run = started.finish(20)
+        run = started.finish()
     eq([run.status, run["verdict"]], [130, "aborted"], "status and verdict")
     no_survivor(2)
 
@@ -560,7 +555,7 @@ def weakened(settings, index):
         run = run_job(py(LOOK))
     if run.status == 4:
         eq([run["verdict"], run["stdout"]], ["error", ""], "verdict and stdout")
-        check(run.seconds < lib.bound(5), f"the refusal took {run.seconds:.1f} s")
+        check(run.seconds < lib.bound(20), f"the refusal took {run.seconds:.1f} s")
         return
     eq(run.status, 0, "exit status")
     got = run.out.split()[index]
@@ -591,10 +586,9 @@ def test_workspace_survives_everything():
     script = sh("rm a; echo x > b; sleep 30")
     for number in (signal.SIGINT, signal.SIGKILL):
         started = lib.start_job(job(script, cwd=top))
-        wait_for_job()
-        time.sleep(lib.bound(0.2))
+        wait_for_job("sleep")
         started.kill(number)
-        started.finish(15)
+        started.finish()
     fails(job(script, cwd=top, timeout_sec=1))
     lib.untouched(top, before)
     passes(job(["cat", "a"], cwd=top))

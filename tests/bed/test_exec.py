@@ -51,7 +51,7 @@ def test_argv_bytes():
     eq(len(got), len(HOSTILE_ARGUMENTS), "number of arguments")
 
 
-@test("vm")
+@test()
 def test_argv_100k():
     """Arguments of 100 KiB, and 800 KiB in all, arrive whole."""
     arguments = [chr(ord("a") + i) * 102_400 for i in range(8)]

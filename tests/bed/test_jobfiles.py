@@ -23,7 +23,7 @@ def refused(data, words, name="job"):
 
 def refused_path(path, words):
     receipt = scratch(lib.fresh_name("never"))
-    run = lib.qscope("run", path, receipt, receipt_path=receipt, timeout=8)
+    run = lib.qscope("run", path, receipt, receipt_path=receipt)
     eq(run.status, 2, "exit status")
     check(run.receipt is None, "a receipt was written")
     check(run.line is None and not run.stdout.strip(), f"stdout: {run.stdout!r}")
@@ -212,7 +212,7 @@ def test_too_large():
     eq(len(run["rationale"]), 1_000_000, "length of the rationale")
 
 
-@test("smoke", "vm")
+@test("smoke")
 def test_line_and_key():
     """The sentence leads to the place: the file, the line and the key."""
     text = b'{\n  "argv": ["true"],\n  "cwd": "/srv",\n  "timeout_sec": "soon"\n}\n'
@@ -247,7 +247,7 @@ def test_not_a_file():
 def test_endless_stdin():
     """An endless job on standard input is cut at the limit."""
     with open("/dev/zero", "rb") as zero:
-        run = lib.qscope("run", "-", stdin=zero, timeout=8)
+        run = lib.qscope("run", "-", stdin=zero)
     eq(run.status, 2, "exit status")
 
 

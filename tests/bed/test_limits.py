@@ -89,7 +89,7 @@ def test_missing_controller():
 def test_tasks():
     """A fork bomb stops at the limit, with EAGAIN for the job and a counter for us."""
     bomb = "import os\nwhile True:\n try: os.fork()\n except OSError: pass"
-    run = fails(job(py(bomb), limits={"tasks": 40}, timeout_sec=2))
+    run = fails(job(py(bomb), limits={"tasks": 40}, timeout_sec=4))
     hit(run, "tasks")
     between(run["usage"]["pids_peak"], 30, 40, "pids_peak")
     eq(run["timed_out"], True, "timed_out")
@@ -120,14 +120,14 @@ def test_tasks_in_turn():
 # --- processor time ---------------------------------------------------------------------
 
 
-@test("smoke")
+@test("smoke", "vm")
 def test_cpu_time():
     """A spinning job is stopped by its CPU time long before the timeout, and it is named so."""
-    run = fails(job(sh("while :; do :; done"), limits={"cpu_time_sec": 1}, timeout_sec=25))
+    run = fails(job(sh("while :; do :; done"), limits={"cpu_time_sec": 1}, timeout_sec=100))
     only_hits(run, "cpu_time_sec")
     eq([run["timed_out"], run["exit_code"]], [False, None], "outcome")
     one_of(signal_of(run), (24, 9), "signal")
-    between(run["usage"]["cpu_usec"], 900_000, 2_500_000, "cpu_usec")
+    between(run["usage"]["cpu_usec"], 900_000, lib.bound(5_000_000), "cpu_usec")
     clean_next_run()
 
 
@@ -135,17 +135,17 @@ def test_cpu_time():
 def test_cpu_time_of_a_child():
     """A child is stopped by it and the parent exits 0."""
     script = "sh -c 'while :; do :; done'; exit 0"
-    run = fails(job(sh(script), limits={"cpu_time_sec": 1}, timeout_sec=25))
+    run = fails(job(sh(script), limits={"cpu_time_sec": 1}, timeout_sec=100))
     only_hits(run, "cpu_time_sec")
 
 
-@test()
+@test("vm")
 def test_cpu_time_of_many():
     """The limit is the job's: many children that each stay below it are stopped together."""
-    script = "for i in 1 2 3 4 5 6; do (timeout 20 sh -c 'ulimit -t 1; while :; do :; done'); done"
-    run = fails(job(sh(script), limits={"cpu_time_sec": 2}, timeout_sec=28))
+    script = "for i in $(seq 60); do (sh -c 'ulimit -t 1; while :; do :; done'); done"
+    run = fails(job(sh(script), limits={"cpu_time_sec": 2}, timeout_sec=100))
     hit(run, "cpu_time_sec")
-    between(run["usage"]["cpu_usec"], 1_500_000, 4_500_000, "cpu_usec")
+    between(run["usage"]["cpu_usec"], 1_500_000, lib.bound(8_000_000), "cpu_usec")
 
 
 @test()
@@ -158,7 +158,7 @@ def test_sleeping_uses_no_cpu_time():
 def test_cpu_rate():
     """A slowed-down job is reported as such and passes: throttling harms nobody."""
     run = passes(job(sh("i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done"),
-                     limits={"cpu": "30%"}))
+                     limits={"cpu": "30%"}, timeout_sec=200), timeout=200)
     check("cpu" in run.all_hits, f"limits.hits lacks cpu: {sorted(run.all_hits)}")
     contains(run.all_hits["cpu"]["counter"], "throttled", "the kernel's counter")
     check(run["usage"]["throttled_usec"] > 0, "throttled_usec is 0")
@@ -167,7 +167,7 @@ def test_cpu_rate():
 # --- files ------------------------------------------------------------------------------
 
 
-@test("smoke")
+@test("smoke", "vm")
 def test_file_size():
     """A file over the limit: SIGXFSZ, named file_size."""
     run = fails(job(sh("exec dd if=/dev/zero of=big bs=64k count=64"),
@@ -199,7 +199,7 @@ def test_file_size_is_not_for_pipes():
     eq(passes(job(["head", "-c", "3M", "/dev/zero"], limits={"file_size": "1M"})).hits, {}, "hits")
 
 
-@test("smoke")
+@test("smoke", "vm")
 def test_open_files():
     """Too many open files: EMFILE for the job, named open_files."""
     code = ("import os\nn = 0\ntry:\n while n < 5000: os.open('/dev/null', 0); n += 1\n"
@@ -225,7 +225,7 @@ def fill(path, megabytes, limit, **limits):
     return run_job(job(sh(script), limits={"disk": limit, **limits}, timeout_sec=60))
 
 
-@test("smoke")
+@test("smoke", "vm")
 def test_disk():
     """Too many bytes: "no space left" for the job, named disk and not memory."""
     run = exits(lib.verdict(fill("big", 64, "16M"), 1, "fail"), 1)
@@ -268,7 +268,7 @@ def test_disk_large():
     passes(job(sh("head -c 300M /dev/zero > big"), limits={"disk": "600M", "file_size": "2G"}))
 
 
-@test("smoke")
+@test("smoke", "vm")
 def test_inodes():
     """A million empty files: stopped by the layer's inodes, and named so."""
     code = ("n = 0\ntry:\n while n < 1000000: open(f'f{n}', 'w').close(); n += 1\n"

@@ -91,9 +91,12 @@ def test_localhost():
     """localhost and the own host name resolve without a name server, at once."""
     code = ("import socket, time; t = time.monotonic();"
             "print(socket.gethostbyname('localhost'), bool(socket.getaddrinfo('localhost', 80)),"
-            " bool(socket.getaddrinfo(socket.gethostname(), 80)), time.monotonic() - t < "
-            f"{lib.bound(1)})")
-    prints(py(code), "127.0.0.1 True True True\n")
+            " bool(socket.getaddrinfo(socket.gethostname(), 80)), time.monotonic() - t)")
+    runs = [passes(py(code)).out.rsplit(maxsplit=1) for _ in range(3)]
+    eq({text for text, _ in runs}, {"127.0.0.1 True True"}, "stdout")
+    # A resolver that asks somebody gives up after five seconds.
+    best = min(float(seconds) for _, seconds in runs)
+    check(best < 4.5, f"it took {best:.1f} s in the best of three")
 
 
 @test()
@@ -306,7 +309,7 @@ WORKER = (
 )
 
 
-@test("smoke", needs=["node"])
+@test("smoke", "vm", needs=["node"])
 def test_node():
     """Node: workers, interfaces, processors, memory, user, temporary files."""
     top = workspace({"w.js": WORKER})
@@ -378,7 +381,7 @@ def repository(uid):
     return top
 
 
-@test("smoke", "vm")
+@test("smoke")
 def test_git():
     """git works in a repository that belongs to another uid (no "dubious ownership"), and what it
     commits stays in the layer."""

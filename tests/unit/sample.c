@@ -61,6 +61,10 @@ static void init_outcome(Outcome *o)
         o->duration_usec = 1234567;
         o->phase_usec[PHASE_START] = 36500;
         o->phase_usec[PHASE_RUN] = 1234567;
+        for (size_t i = 0; i < _CHANGE_MAX; i++)
+                o->changes.total[i] = 0;
+        o->changes.scratch = 0;
+        o->changes.complete = true;
         o->released = true;
         o->exec.error = 0;
         o->exec.resolved = copy("/usr/bin/true");

@@ -53,6 +53,7 @@ TEST(smallest)
         CHECK_EQ(strlen(policy->sha256), 64);
         CHECK_EQ(policy->networks, 1u << NETWORK_NONE);
         CHECK_EQ(policy->postures, 1u << POSTURE_ISOLATED);
+        CHECK_EQ(policy->scratch_writes, SCRATCH_REPORT);
         CHECK(policy->default_timeout_usec == UNKNOWN && policy->max_timeout_usec == UNKNOWN);
         CHECK(!policy->workspace_roots && !policy->deny_argv0 && policy->properties.n == 0);
         REQUIRE(strv_length(policy->env_allow) == ELEMENTSOF(usual));
@@ -82,6 +83,7 @@ TEST(everything)
         CHECK_EQ(policy->networks, 1u << NETWORK_NONE | 1u << NETWORK_HOST);
         CHECK_EQ(policy->postures, 1u << POSTURE_ISOLATED | 1u << POSTURE_BOUNDED);
         CHECK_STR(policy->workspace_roots[0], "/srv");
+        CHECK_EQ(policy->scratch_writes, SCRATCH_FAIL);
         CHECK_EQ(policy->properties.n, 3);
 }
 

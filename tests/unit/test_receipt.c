@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "alloc.h"
 #include "files.h"
@@ -114,6 +115,61 @@ TEST(golden_pass)
         s.job.meta = cJSON_Parse("{\"model\":\"m\",\"n\":[1,2.5]}");
         s.job.extra = cJSON_Parse("{\"x_ticket\":\"T-1\"}");
         compare_golden("pass", &s);
+}
+
+static void add_xattr(FileNode *node, const char *name)
+{
+        node->xattrs = reallocarray(node->xattrs, node->n_xattrs + 1, sizeof(FileXattr));
+        CHECK(node->xattrs);
+        node->xattrs[node->n_xattrs++] = (FileXattr){ .name = strdup(name), .size = 3, .sha256 = "ee" };
+        node->xattrs_total++;
+}
+
+static void add_rename(FileChanges *changes, const char *from, const char *to, RenameHow how)
+{
+        changes->renames = reallocarray(changes->renames, changes->n_renames + 1, sizeof(FileRename));
+        CHECK(changes->renames);
+        changes->renames[changes->n_renames++] = (FileRename){ strdup(from), strdup(to), how };
+}
+
+/* Everything that can be said of a file. */
+TEST(golden_files)
+{
+        _sample_ Sample s;
+        FileChanges *changes;
+        FileChange *change;
+
+        sample_init(&s);
+        sample_list(&s.plan.allow_changes, (const char *const[]){ NULL });
+        s.policy.scratch_writes = SCRATCH_FAIL;
+        change = sample_change(&s, CHANGE_CHANGED, "/srv/work/tool", FILE_REGULAR);
+        change->what = CHANGED_CONTENT | CHANGED_MODE | CHANGED_XATTR;
+        change->before.mode = 06755;
+        add_xattr(&change->before, "security.capability");
+        strcpy(change->before.capabilities, "0000000000002000");
+        add_xattr(&change->after, "user.\xff");
+        change->after.xattrs_total = 2;
+        change->before.links = 2;
+        change = sample_change(&s, CHANGE_ADDED, "/srv/work/hole", FILE_REGULAR);
+        change->after.size = UINT64_C(10) << 30;
+        change->after.allocated = 4096;
+        strcpy(change->after.sparse_sha256, "dd");
+        change = sample_change(&s, CHANGE_ADDED, "/tmp/null\xff", FILE_CHAR);
+        change->scratch = true;
+        change->after.device = makedev(1, 3);
+        s.outcome->changes.scratch = 1;
+        sample_change(&s, CHANGE_REMOVED, "/srv/work/socket", FILE_SOCKET);
+        changes = &s.outcome->changes;
+        add_rename(changes, "/srv/work/d", "/srv/work/e", RENAME_DIRECTORY);
+        add_rename(changes, "/srv/work/a", "/tmp/b", RENAME_CONTENT);
+        changes->hard_links = calloc(1, sizeof(HardLinks));
+        changes->n_hard_links = 1;
+        changes->hard_links[0].links = 3;
+        sample_list(&changes->hard_links[0].paths,
+                        (const char *const[]){ "/srv/work/tool", "/srv/work/t\xff", NULL });
+        changes->unlisted_unexpected[false] = 5;
+        changes->truncated = true;
+        compare_golden("files", &s);
 }
 
 TEST(golden_not_found)

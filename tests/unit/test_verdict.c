@@ -392,11 +392,51 @@ TEST(truncated_changes)
         s.outcome->changes.truncated = true;
         s.outcome->changes.total[CHANGE_ADDED] = 1000000;
         assert_verdict(&s, VERDICT_PASS, 0, true, "");
-        sample_allow(&s, "/srv/work/ok"); /* the others were not looked at: never a pass */
-        assert_verdict(&s, VERDICT_ERROR, 0, true, "evidence_lost");
-        sample_allow(&s, "/srv/work/other");
+        sample_allow(&s, "/srv/work/ok"); /* the others were compared with it when they were counted */
+        assert_verdict(&s, VERDICT_PASS, 0, true, "");
+        s.outcome->changes.unlisted_unexpected[false] = 7;
+        assert_message(&s, "unexpected_change", "7 changes outside allow_changes");
+        sample_change(&s, CHANGE_ADDED, "/srv/work/bad", FILE_REGULAR);
+        assert_message(&s, "unexpected_change", "8 changes outside allow_changes: added bad, ...");
+}
+
+TEST(scratch_writes)
+{
+        _sample_ Sample s;
+
+        sample_init(&s);
+        sample_change(&s, CHANGE_ADDED, "/tmp/a", FILE_REGULAR)->scratch = true;
+        sample_change(&s, CHANGE_ADDED, "/home/u/.cache", FILE_DIRECTORY)->scratch = true;
+        assert_verdict(&s, VERDICT_PASS, 0, true, "");
+        sample_list(&s.plan.allow_changes, (const char *const[]){ NULL });
+        assert_verdict(&s, VERDICT_PASS, 0, true, ""); /* allow_changes is about the workspace ... */
+        s.policy.scratch_writes = SCRATCH_FAIL;
+        assert_message(&s, "scratch_write",
+                        "2 changes in scratch places, outside allow_changes: added /tmp/a, added "
+                        "/home/u/.cache");
+        sample_allow(&s, "/tmp", "/home/u/.cache/x"); /* ... unless the policy judges these, too */
+        assert_verdict(&s, VERDICT_PASS, 0, true, "");
+        strv_free(s.plan.allow_changes);
+        s.plan.allow_changes = NULL;
+        assert_message(&s, "scratch_write",
+                        "2 changes in scratch places: added /tmp/a, added /home/u/.cache");
+        sample_change(&s, CHANGE_ADDED, "/srv/work/x", FILE_REGULAR);
+        assert_verdict(&s, VERDICT_FAIL, 0, true, "scratch_write");
+        sample_list(&s.plan.allow_changes, (const char *const[]){ NULL });
+        assert_verdict(&s, VERDICT_FAIL, 0, true, "unexpected_change scratch_write");
+        s.policy.scratch_writes = SCRATCH_ALLOW;
         assert_verdict(&s, VERDICT_FAIL, 0, true, "unexpected_change");
-        sample_allow(&s, "/srv/work");
+}
+
+TEST(allowed_links_lead_on)
+{
+        _sample_ Sample s;
+
+        sample_init(&s);
+        sample_change(&s, CHANGE_ADDED, "/srv/work/build/x", FILE_REGULAR);
+        sample_allow(&s, "/srv/work/out");
+        assert_verdict(&s, VERDICT_FAIL, 0, true, "unexpected_change");
+        sample_list(&s.outcome->changes.resolved, (const char *const[]){ "/srv/work/build", NULL });
         assert_verdict(&s, VERDICT_PASS, 0, true, "");
 }
 

@@ -40,6 +40,16 @@ step() { # SENTENCE COMMAND...
     return "$rc"
 }
 
+# For what comes over the network: one failed download is no reason to give up.
+retry() { # COMMAND...
+    local pause
+    for pause in 5 20; do
+        "$@" && return
+        warn "that failed; once more in $pause s"
+        sleep "$pause"
+    done
+    "$@"
+}
 
 tail_of() { # FILE HEADING
     [[ -s $1 ]] || return 0

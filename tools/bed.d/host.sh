@@ -21,24 +21,26 @@ need_programs() {
     done
 }
 
+# Under a lock: two beds that start side by side on a fresh machine would find apt's own taken.
 install_packages() {
-    local log=$BED_CACHE/log/apt.log
+    local log=$BED_CACHE/log/apt.log apt_fd
     command -v apt-get >/dev/null ||
         die "this machine lacks $* and has no apt-get to bring it: install it by hand"
-    step "installing on this machine: $*" apt_install "$log" "$@" || {
+    lock apt apt_fd -x
+    step "installing on this machine: $*" retry apt_install "$@" >"$log" 2>&1 </dev/null || {
         tail_of "$log" "apt-get says:"
         die "could not install $*"
     }
+    unlock apt_fd
 }
 
 # The package lists of a fresh machine may be empty: update only when the first try fails.
-apt_install() { # LOG PACKAGE...
-    local log=$1
-    shift
+apt_install() { # PACKAGE...
+    local install=(apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends)
     export DEBIAN_FRONTEND=noninteractive
-    apt-get install -y --no-install-recommends "$@" >"$log" 2>&1 </dev/null && return
-    apt-get update >>"$log" 2>&1 </dev/null
-    apt-get install -y --no-install-recommends "$@" >>"$log" 2>&1 </dev/null
+    "${install[@]}" "$@" && return
+    apt-get update || true
+    "${install[@]}" "$@"
 }
 
 need_tree_programs() {

@@ -28,7 +28,7 @@ make_tree() { # SUITE TARGET
     local suite=$1 target=$2 log=$BED_CACHE/log/tree-$1.log
     need_tree_programs
     need_space 4096
-    step "bootstrapping Debian $suite (a minute or three)" bootstrap "$suite" "$target" \
+    step "bootstrapping Debian $suite (a minute or three)" retry bootstrap "$suite" "$target" \
         >"$log" 2>&1 || {
         tail_of "$log" "the bootstrap's last words:"
         die "could not bootstrap Debian $suite: is the mirror of this machine's apt reachable," \
@@ -45,8 +45,11 @@ bootstrap() { # SUITE TARGET
         echo "no Debian mirror found in this machine's apt configuration"
         return 1
     }
+    # What an earlier try left.
+    find "$target" -xdev -mindepth 1 -delete
     options=$(mktemp)
-    mirror_options >"$options"
+    echo 'Acquire::Retries "5";' >"$options"
+    mirror_options >>"$options"
     include=$(tree_packages "$suite" | paste -sd,)
     BED_SUITE=$suite BED_KERNEL_PACKAGE=$BED_KERNEL_PACKAGE \
         setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc -- \

@@ -49,7 +49,11 @@ need_packages() { # GROUP...
                 return 1
         fi
         say "installing: ${missing[*]}"
-        install_missing "${missing[@]}" >"$log" 2>&1 </dev/null && return
+        # One failed download is no reason to give up.
+        for _ in 1 2 3; do
+                install_missing "${missing[@]}" >"$log" 2>&1 </dev/null && return
+                sleep 10
+        done
         tail -n 20 "$log"
         say "apt-get could not install them"
         return 1
@@ -57,8 +61,9 @@ need_packages() { # GROUP...
 
 # The package lists of a fresh machine may be empty or old: update only when the first try fails.
 install_missing() { # PACKAGE...
+        local install=(apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends)
         export DEBIAN_FRONTEND=noninteractive
-        apt-get install -y --no-install-recommends "$@" && return
-        apt-get update
-        apt-get install -y --no-install-recommends "$@"
+        "${install[@]}" "$@" && return
+        apt-get update || true
+        "${install[@]}" "$@"
 }
