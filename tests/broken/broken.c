@@ -67,12 +67,22 @@ static const struct {
         { "limits", NULL, lose_limits, 0 },
 };
 
+static char what[64];
+
+/* Before main(): the selftest gives its jobs' processes an environment of their own. */
+__attribute__((constructor)) static void remember(void)
+{
+        const char *given = getenv("QSCOPE_BREAK");
+
+        (void) snprintf(what, sizeof(what), "%s", given ? given : "");
+}
+
 int __wrap_judge(const Plan *plan, const Outcome *outcome, Judgement **ret)
 {
-        const char *what = getenv("QSCOPE_BREAK"), *declared = what ? startswith(what, "declared:") : NULL;
+        const char *declared = startswith(what, "declared:");
         Outcome *o = (Outcome *) outcome; /* it is the caller's own, and not const there */
 
-        for (size_t i = 0; what && i < ELEMENTSOF(table); i++) {
+        for (size_t i = 0; i < ELEMENTSOF(table); i++) {
                 if (!streq(table[i].name, declared ? declared : what))
                         continue;
                 table[i].lose(o);
