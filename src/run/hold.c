@@ -126,8 +126,7 @@ static int observe(Run *run, Error *e)
         int r = add_limit_facts(run);
 
         if (r == 0 && !is_bounded(run))
-                r = proc_isolation_facts(
-                                run->proc_fd, run->plan->network == NETWORK_NONE, run->uid, run->outcome);
+                r = proc_isolation_facts(run->proc_fd, run->netns_fd, run->uid, run->outcome);
         if (r == 0 && run->fs)
                 r = jobfs_facts(run->fs, run->proc_fd, run->outcome);
         if (r < 0)

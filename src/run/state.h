@@ -14,6 +14,7 @@
 #include "sys/capture.h"
 #include "sys/errors.h"
 #include "sys/manager.h"
+#include "sys/sockets.h"
 
 typedef enum RunState {
         RUN_STARTING, /* the manager has been asked; the stage is not at the gate yet */
@@ -54,16 +55,21 @@ typedef struct Run {
         Manager *manager;
 
         int gate_fd, stage_fd, life_fd;
+        int netns_fd; /* the job's network namespace; -EBADF: the host's */
+        struct NetworkWatch *network;
         int pidfd, proc_fd, slice_fd, service_fd, events_fd, tasks_fd;
         int stdin_fd, output_fds[2]; /* the job's ends, closed here once they are handed over */
         Capture *captures[2];
         ErrorCounter *errors;
         struct ProcessWatch *processes; /* watch_processes.h */
         const char *trace_device;       /* whose packets are traced; NULL: none */
+        Sockets *sockets;               /* NULL: they are not observed */
+        int ipcns_fd;                   /* the job's own IPC namespace; < 0: it has none */
+        uint64_t keys_before;           /* of the job's uid, at the gate */
         Usage base;                     /* what the slice had used when the gate was opened */
 
         sd_event_source *gate_source, *life_source, *exit_source, *events_source, *tasks_source,
-                        *output_sources[2];
+                        *sockets_source, *output_sources[2];
         sd_event_source *timers[_RUN_TIMER_MAX], *signals[3];
 
         pid_t child; /* bounded: the stage, started by us and not waited for yet; 0: none */
@@ -120,6 +126,13 @@ void observers_finish(Run *run);
 void observers_clear(Run *run);
 /* An event of the trace, in the order of their time. */
 void observers_trace(Run *run, const TraceEvent *event);
+
+/* --- watch_network.c: called by the observers --- */
+int network_prepare(Run *run, Error *e);
+int network_attach(Run *run, Error *e);
+void network_trace(Run *run, const TraceEvent *event);
+void network_finish(Run *run);
+void network_clear(Run *run);
 
 /* What was to be seen and was missed. */
 void run_lose_evidence(Run *run, const char *format, ...) _printf_(2, 3);

@@ -138,7 +138,14 @@ static int open_trace(Run *run, ProcessWatch *watch)
 static int open_programs(Run *run, ProcessWatch *watch)
 {
         Error reason = ERROR_INIT;
-        int r = programs_open(run->proc_fd, &watch->programs, &reason);
+        int r;
+
+        /* Its mounts are the host's: everybody would be held up. */
+        if (is_bounded(run))
+                return outcome_blind_spot(run->outcome,
+                                "processes.tree: in the posture bounded, programs and their arguments are looked up "
+                                "after their start, and may be missed");
+        r = programs_open(run->proc_fd, &watch->programs, &reason);
 
         if (r < 0)
                 return outcome_blind_spot(run->outcome,

@@ -8,8 +8,9 @@
 
 typedef struct Trace Trace;
 
-/* From here on events are kept in buffers of the kernel, one for each CPU. device: the network device whose
- * packets are TRACE_SEND events; NULL: none. A negative errno: this kernel or container does not allow it,
+/* From here on events are kept in buffers of the kernel, one for each CPU. device: NULL: the events are those
+ * of processes; else only TRACE_SEND, of this network device: apart, so that a flood of packets pushes out
+ * nothing else. A negative errno: this kernel or container does not allow it,
  * which is a blind spot and no failure. */
 int trace_open(int cgroup_fd, const char *device, Trace **ret);
 /* Becomes readable when there are events; owned by the trace. */

@@ -240,6 +240,14 @@ def job_units():
     return sorted(name for name in found if re.fullmatch(r"qscope-[0-9a-f]{32}\.\w+", name))
 
 
+def namespace(pid, kind):
+    """"net:[4026531840]"; None when the process is gone."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/{kind}")
+    except OSError:
+        return None
+
+
 def job_processes():
     return sorted(_processes())
 

@@ -93,12 +93,16 @@ TEST(fail)
         s.outcome->usage.nr_throttled = 3;
         sample_leftover(&s, 41, "sleep");
         sample_leftover(&s, 42, "sh");
+        sample_listening(&s, 8080, 41, true);
+        s.outcome->sockets.leftover.total = 2;
         text = print_sample(&s, false);
         CHECK(startswith(text, "FAIL  sample-1\n"));
         CHECK_HAS(text, "exit 2 (expected 0)\n");
         CHECK_HAS(text, "memory: memory.events oom_kill 1\n");
         CHECK_HAS(text, "cpu: cpu.stat nr_throttled 3 (slowed down, not harmed)\n");
         CHECK_HAS(text, "2 processes: sleep (41), sh (42)\n");
+        CHECK_HAS(text, "listened  tcp 0.0.0.0:8080 (41)\n");
+        CHECK_HAS(text, "2 open sockets\n");
         CHECK_HAS(text, "| No such file or directory\n");
         CHECK_HAS(text, "exit_code: exit code 2, expected 0\n");
         CHECK_HAS(text, "killed_by_limit: memory (limit 512M)");

@@ -2,6 +2,7 @@
 #include "core/verdict.h"
 
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "alloc.h"
@@ -337,6 +338,59 @@ TEST(leftovers)
         s.job.expect.allow_leftovers = false;
         sample_signal(&s, SIGTERM);
         assert_verdict(&s, VERDICT_FAIL, -1, false, "signal leftover_process");
+}
+
+TEST(listening)
+{
+        _sample_ Sample s;
+        SocketRecord name = {
+                .family = AF_UNIX, .type = SOCK_STREAM, .state = 10, .abstract = true, .left = true
+        };
+
+        sample_init(&s);
+        s.job.expect.n_allow_listen = 0;
+        sample_listening(&s, 8080, 41, false);
+        assert_verdict(&s, VERDICT_PASS, 0, true, ""); /* closed again, and nobody asked */
+        sample_listening(&s, 8081, 41, true);
+        assert_verdict(&s, VERDICT_FAIL, 0, true, "listening");
+        assert_message(&s, "listening",
+                        "1 socket was listening that the command had left open: tcp 0.0.0.0:8081 (pid 41)");
+        s.job.expect.allow_listen = calloc(2, sizeof(uint16_t));
+        assert_message(&s, "listening", "2 sockets were listening that expect.allow_listen does not have");
+        s.job.expect.allow_listen[s.job.expect.n_allow_listen++] = 8080;
+        assert_message(&s, "listening", "1 socket was");
+        s.job.expect.allow_listen[s.job.expect.n_allow_listen++] = 8081;
+        assert_verdict(&s, VERDICT_PASS, 0, true, "");
+        name.name = malloc(4);
+        CHECK(name.name);
+        memcpy(name.name, "a\0\033", 4);
+        name.name_size = 3;
+        CHECK(socket_list_add(&s.outcome->sockets.listening, &name) == 0);
+        assert_message(&s, "listening", "unix @a\\x00\\x1b");
+        s.outcome->sockets.lost = 7;
+        assert_verdict(&s, VERDICT_ERROR, 0, true, "listening evidence_lost");
+        assert_message(&s, "evidence_lost", "7 missed");
+        free(s.job.expect.allow_listen);
+        s.job.expect.allow_listen = NULL;
+}
+
+/* What is beyond the list could be anything. */
+TEST(listening_truncated)
+{
+        _sample_ Sample s;
+        uint16_t port = 1;
+
+        sample_init(&s);
+        s.job.expect.allow_listen = &port;
+        s.job.expect.n_allow_listen = 1;
+        sample_listening(&s, 1, 41, true);
+        assert_verdict(&s, VERDICT_PASS, 0, true, "");
+        s.outcome->sockets.listening.total = 2;
+        assert_verdict(&s, VERDICT_ERROR, 0, true, "evidence_lost");
+        s.job.expect.allow_listen = NULL;
+        s.job.expect.n_allow_listen = 0;
+        s.outcome->sockets.listening.items[0].left = false;
+        assert_verdict(&s, VERDICT_PASS, 0, true, "");
 }
 
 TEST(changes)
