@@ -326,7 +326,7 @@ static void add_left(Line *line, const char *what, const cJSON *list, uint64_t t
 static void fact_left(Line *line, const cJSON *receipt)
 {
         const cJSON *processes = view_get(receipt, "processes"), *sockets = view_get(receipt, "sockets"),
-                    *fds = view_get(receipt, "fds"), *ipc = view_get(receipt, "ipc"), *list;
+                    *list;
         uint64_t n = 0;
 
         if (!processes)
@@ -336,10 +336,12 @@ static void fact_left(Line *line, const cJSON *receipt)
         list = view_get(sockets, "leftover");
         add_left(line, "socket", list, total_of(view_get(sockets, "totals"), "leftover", list), name_socket,
                         &n);
-        list = view_get(fds, "open");
-        add_left(line, "open descriptor", list, total_of(fds, "total", list), name_open_file, &n);
-        list = view_get(ipc, "objects");
-        add_left(line, "shared object", list, total_of(ipc, "total", list), name_object, &n);
+        list = view_get(receipt, "fds");
+        add_left(line, "open descriptor", list, total_of(view_get(receipt, "fds_info"), "total", list),
+                        name_open_file, &n);
+        list = view_get(receipt, "ipc");
+        add_left(line, "shared object", list, total_of(view_get(receipt, "ipc_info"), "total", list),
+                        name_object, &n);
         add(line, n > 0 ? " (all gone now)" : "nothing");
 }
 

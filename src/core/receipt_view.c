@@ -67,8 +67,8 @@ static const struct {
         { "processes", cJSON_Object, "an object", false },
         { "sockets", cJSON_Object, "an object", false },
         { "egress", cJSON_Array, "a list", false },
-        { "fds", cJSON_Object, "an object", false },
-        { "ipc", cJSON_Object, "an object", false },
+        { "fds", cJSON_Array, "a list", false },
+        { "ipc", cJSON_Array, "a list", false },
         { "blind_spots", cJSON_Array, "a list", false },
 };
 

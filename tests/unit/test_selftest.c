@@ -107,9 +107,9 @@ TEST(templates)
 }
 
 #define HEAD "{\"schema\":\"qscope.receipt/v1\",\"match_expected\":true,\"timed_out\":false,"
-#define NONE                                                                                                                           \
-        "\"processes\":{\"tree\":[{\"pid\":1}],\"leftover\":[]},\"sockets\":{\"listening\":[],"                                        \
-        "\"leftover\":[],\"closed\":[]},\"egress\":[],\"fds\":{\"open\":[]},\"ipc\":{\"objects\":[]},\"stdout\":\"\",\"stderr\":\"\"," \
+#define NONE                                                                                                  \
+        "\"processes\":{\"tree\":[{\"pid\":1}],\"leftover\":[]},\"sockets\":{\"listening\":[],"               \
+        "\"leftover\":[],\"closed\":[]},\"egress\":[],\"fds\":[],\"ipc\":[],\"stdout\":\"\",\"stderr\":\"\"," \
         "\"fs\":{\"added\":[],\"removed\":[],\"changed\":[]}}"
 
 static void check(const char *name, const char *receipt_text, SelftestResult wanted, const char *why_part)
@@ -142,8 +142,8 @@ TEST(control)
 /* Null without a word is a fault; null with a word is a blind spot, and clean as far as can be seen. */
 TEST(control_where_the_host_is_blind)
 {
-#define BLIND                                                                                                                            \
-        "\"processes\":{\"tree\":null,\"leftover\":[]},\"sockets\":null,\"egress\":null,\"fds\":{\"open\":[]},\"ipc\":{\"objects\":[]}," \
+#define BLIND                                                                                                   \
+        "\"processes\":{\"tree\":null,\"leftover\":[]},\"sockets\":null,\"egress\":null,\"fds\":[],\"ipc\":[]," \
         "\"stdout\":\"\",\"stderr\":\"\",\"fs\":{\"added\":[],\"removed\":[],\"changed\":[]},"
         check("true",
                         HEAD "\"verdict\":\"pass\",\"reasons\":[]," BLIND
