@@ -293,6 +293,22 @@ static void print_changes(const Page *p)
         }
 }
 
+static void print_processes(const Page *p)
+{
+        const cJSON *processes = view_get(p->receipt, "processes");
+        uint64_t total = view_number(processes, "total"), programs = view_number(processes, "programs"),
+                 lost = view_number(processes, "lost");
+
+        if (total == UNKNOWN || programs == UNKNOWN || total == 0)
+                return;
+        label(p, "processes");
+        fprintf(p->f, "%" PRIu64 ", %" PRIu64 " program%s started", total, programs,
+                        programs == 1 ? "" : "s");
+        if (lost != UNKNOWN && lost > 0)
+                fprintf(p->f, ", %" PRIu64 " event%s missed", lost, lost == 1 ? "" : "s");
+        fputc('\n', p->f);
+}
+
 static void print_leftovers(const Page *p)
 {
         const cJSON *processes = view_get(p->receipt, "processes"), *list = view_get(processes, "leftover"),
@@ -308,12 +324,13 @@ static void print_leftovers(const Page *p)
         fprintf(p->f, "%" PRIu64 " process%s", total, total == 1 ? "" : "es");
         cJSON_ArrayForEach(process, list)
         {
+                const char *program = view_text(process, "program");
                 uint64_t pid = view_number(process, "pid");
 
                 if (n == LEFTOVERS_MAX)
                         break;
                 fputs(n++ == 0 ? ": " : ", ", p->f);
-                put(p, view_text(process, "comm"), LINE_TEXT_MAX);
+                put(p, program ? program : view_text(process, "comm"), LINE_TEXT_MAX);
                 if (pid != UNKNOWN)
                         fprintf(p->f, " (%" PRIu64 ")", pid);
         }
@@ -494,6 +511,7 @@ int summary_print(FILE *f, const cJSON *receipt, const char *receipt_path, bool 
         print_memory(&p);
         print_hits(&p);
         print_changes(&p);
+        print_processes(&p);
         print_leftovers(&p);
         print_sockets(&p);
         print_egress(&p);

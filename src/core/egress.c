@@ -8,11 +8,12 @@
 #include "base/text.h"
 #include "core/dns.h"
 
-#define PORT_DNS   53u
-#define SLOTS      4096u /* more than twice as many as there can be entries */
-#define SYNS_KEPT  256u
-#define NAMES_BASE 0xc6120100u /* 198.18.1.0: what is below is the sink's */
-#define RACE_USEC  50u         /* two that were sent on two CPUs so close may have changed places */
+#define PORT_DNS      53u
+#define SLOTS         4096u /* more than twice as many as there can be entries */
+#define SYNS_KEPT     256u
+#define NAMES_BASE    0xc6120100u /* 198.18.1.0: what is below is the sink's */
+#define ANCESTORS_MAX 64u
+#define RACE_USEC     50u /* two that were sent on two CPUs so close may have changed places */
 
 _Static_assert(SLOTS >= 2 * EGRESS_NAMES_MAX && SLOTS >= 2 * EGRESS_RECORDS_MAX, "tables never fill up");
 _Static_assert(EGRESS_NAMES_MAX <= 0x1ff00, "every name has an address in 198.18.0.0/15");
@@ -257,6 +258,51 @@ int egress_packet(Egress *egress, const Packet *p, pid_t pid, uint64_t usec, Egr
         return count_attempt(egress, &record, &ret->fresh);
 }
 
+/* --- programs --- */
+
+/* Numbers are used again: the process that had this one at that time. */
+static const ProcessNode *find_process(const ProcessTree *tree, pid_t pid, uint64_t usec)
+{
+        for (size_t i = 0; i < tree->n; i++) {
+                const ProcessNode *node = &tree->items[i];
+
+                if (node->pid == pid && node->start_usec != UNKNOWN && node->start_usec <= usec &&
+                                usec <= node->end_usec)
+                        return node;
+        }
+        return NULL;
+}
+
+/* What it had executed last, or else it was a copy of its parent. */
+static const char *find_program(const ProcessTree *tree, pid_t pid, uint64_t usec)
+{
+        const ProcessNode *node = find_process(tree, pid, usec);
+
+        for (unsigned i = 0; node && i < ANCESTORS_MAX; i++) {
+                for (size_t run = node->n_runs; run > 0; run--)
+                        if (node->runs[run - 1].usec <= usec)
+                                return node->runs[run - 1].path;
+                usec = node->start_usec;
+                node = find_process(tree, node->ppid, usec);
+        }
+        return NULL;
+}
+
+void egress_name_programs(EgressEvidence *egress, const ProcessTree *tree)
+{
+        for (size_t i = 0; i < egress->n; i++) {
+                EgressRecord *record = &egress->items[i];
+                const char *program =
+                                record->pid > 0 ? find_program(tree, record->pid, record->first_usec) : NULL;
+                char *copy = program ? strdup(program) : NULL;
+
+                if (!copy)
+                        continue;
+                free(record->program);
+                record->program = copy;
+        }
+}
+
 /* --- senders --- */
 
 void senders_add(SenderQueue *queue, const TraceEvent *event)
@@ -266,30 +312,30 @@ void senders_add(SenderQueue *queue, const TraceEvent *event)
                 queue->n--;
         }
         queue->items[(queue->first + queue->n++) % SENDERS_MAX] =
-                        (struct Sender){ event->pid, event->value, event->usec };
+                        (Sender){ event->pid, event->value, event->usec };
 }
 
-static const struct Sender *sender_at(const SenderQueue *queue, size_t i)
+static const Sender *sender_at(const SenderQueue *queue, size_t i)
 {
         return &queue->items[(queue->first + i) % SENDERS_MAX];
 }
 
 /* Two that were sent on two CPUs so close may have changed places. */
-static bool may_be_swapped(const struct Sender *a, const struct Sender *b)
+static bool may_be_swapped(const Sender *a, const Sender *b)
 {
         return a->size == b->size && a->pid != b->pid && b->usec - a->usec < RACE_USEC;
 }
 
-pid_t senders_take(SenderQueue *queue, int size)
+bool senders_take(SenderQueue *queue, int size, Sender *ret)
 {
-        const struct Sender *found;
+        const Sender *found;
         bool alone;
         size_t i = 0;
 
         while (i < queue->n && sender_at(queue, i)->size != size)
                 i++;
         if (i == queue->n)
-                return 0;
+                return false;
         found = sender_at(queue, i);
         alone = !may_be_swapped(&queue->last, found);
         for (size_t j = i + 1; j < queue->n && sender_at(queue, j)->usec - found->usec < RACE_USEC; j++)
@@ -297,7 +343,9 @@ pid_t senders_take(SenderQueue *queue, int size)
         queue->last = *found;
         queue->first = (queue->first + i + 1) % SENDERS_MAX;
         queue->n -= i + 1;
-        return alone ? queue->last.pid : 0;
+        if (alone)
+                *ret = queue->last;
+        return alone;
 }
 
 void senders_expire(SenderQueue *queue, uint64_t usec)

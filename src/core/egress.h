@@ -37,16 +37,21 @@ bool egress_ignores(Egress *egress, const Packet *packet);
 /* Moves the records and their total to the evidence. */
 void egress_collect(Egress *egress, EgressEvidence *ret);
 
+/* Names the program that each record's process was running then, where the tree tells. */
+void egress_name_programs(EgressEvidence *egress, const ProcessTree *tree);
+
 /* --- who sent a packet: in the order in which processes hand packets to a device, they come out of it --- */
 
 #define SENDERS_MAX 8192u
 
+typedef struct Sender {
+        pid_t pid;
+        int size;
+        uint64_t usec; /* CLOCK_MONOTONIC */
+} Sender;
+
 typedef struct SenderQueue {
-        struct Sender {
-                pid_t pid;
-                int size;
-                uint64_t usec;
-        } items[SENDERS_MAX], last; /* last: the one that was taken last */
+        Sender items[SENDERS_MAX], last; /* last: the one that was taken last */
         size_t first, n;
 } SenderQueue;
 
@@ -54,8 +59,9 @@ typedef struct SenderQueue {
 void senders_add(SenderQueue *queue, const TraceEvent *event);
 
 /* The sender of the next packet of the device, which has this size; what was sent before it never came out.
- * 0: unknown, also where another process sent one of the same size at the same time. */
-pid_t senders_take(SenderQueue *queue, int size);
+ * False and *ret unchanged: unknown, also where another process sent one of the same size at the same time.
+ */
+bool senders_take(SenderQueue *queue, int size, Sender *ret);
 
 /* The device is empty: what was sent before that moment (CLOCK_MONOTONIC) and is left here never came out. */
 void senders_expire(SenderQueue *queue, uint64_t usec);

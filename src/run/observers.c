@@ -3,6 +3,7 @@
 /* Joins the observers of a running job; each has its calls here, in the order of a run. */
 
 #include "run/state.h"
+#include "run/watch_network.h"
 #include "run/watch_processes.h"
 
 #include "run/watch_open.h"
@@ -15,10 +16,10 @@ int observers_prepare(Run *run, Error *e)
 
 int observers_attach(Run *run, Error *e)
 {
-        int r = processes_attach(run, e);
+        int r = network_attach(run, e);
 
         if (r >= 0)
-                r = network_attach(run, e);
+                r = processes_attach(run, e);
         if (r >= 0)
                 r = watch_sockets_attach(run, e);
         return r < 0 ? r : watch_open_attach(run, e);
@@ -28,7 +29,6 @@ void observers_trace(Run *run, const TraceEvent *event)
 {
         if (event->kind == TRACE_LISTEN)
                 watch_sockets_listen(run, event, processes_program(run, event->pid));
-        network_trace(run, event);
 }
 
 void observers_look(Run *run)
@@ -40,13 +40,13 @@ void observers_look(Run *run)
         watch_sockets_look(run, &holders);
 }
 
-/* Sockets and attempts are asked for their programs, so before the tree of these is closed. */
+/* The packets after the processes: who sent them is known then. */
 void observers_finish(Run *run)
 {
         watch_sockets_finish(run);
         watch_open_finish(run);
-        network_finish(run);
         processes_finish(run);
+        network_finish(run);
 }
 
 void observers_clear(Run *run)

@@ -12,6 +12,7 @@
 #include "run/run.h"
 #include "run/rundir.h"
 #include "sys/capture.h"
+#include "sys/closing.h"
 #include "sys/errors.h"
 #include "sys/manager.h"
 #include "sys/sockets.h"
@@ -62,11 +63,11 @@ typedef struct Run {
         Capture *captures[2];
         ErrorCounter *errors;
         struct ProcessWatch *processes; /* watch_processes.h */
-        const char *trace_device;       /* whose packets are traced; NULL: none */
         Sockets *sockets;               /* NULL: they are not observed */
         int ipcns_fd;                   /* the job's own IPC namespace; < 0: it has none */
         uint64_t keys_before;           /* of the job's uid, at the gate */
-        Usage base;                     /* what the slice had used when the gate was opened */
+        Closing closing;
+        Usage base; /* what the slice had used when the gate was opened */
 
         sd_event_source *gate_source, *life_source, *exit_source, *events_source, *tasks_source,
                         *sockets_source, *output_sources[2];
@@ -127,13 +128,6 @@ void observers_clear(Run *run);
 /* An event of the trace, in the order of their time. */
 void observers_trace(Run *run, const TraceEvent *event);
 
-/* --- watch_network.c: called by the observers --- */
-int network_prepare(Run *run, Error *e);
-int network_attach(Run *run, Error *e);
-void network_trace(Run *run, const TraceEvent *event);
-void network_finish(Run *run);
-void network_clear(Run *run);
-
 /* What was to be seen and was missed. */
 void run_lose_evidence(Run *run, const char *format, ...) _printf_(2, 3);
 
@@ -161,6 +155,4 @@ int run_main_ended(Run *run);
 int run_advance(Run *run);
 int on_cgroup_events(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 int on_tasks_events(sd_event_source *source, int fd, uint32_t revents, void *userdata);
-/* What a job printed before its end is read before the end is seen. */
-void run_read_output(Run *run);
 int on_output(sd_event_source *source, int fd, uint32_t revents, void *userdata);

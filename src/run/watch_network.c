@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "run/watch_network.h"
 
-/* The job's network namespace, and what the job sends out of it: each packet is looked at, answered, and put
- * down to the process that sent it. */
-
-#include "run/state.h"
-
-#include <fcntl.h>
 #include <sys/epoll.h>
 
 #include "core/egress.h"
@@ -13,6 +8,7 @@
 #include "sys/host.h"
 #include "sys/netns.h"
 #include "sys/sink.h"
+#include "sys/trace.h"
 
 /* Packets that are handled before the other events have their turn. */
 #define BATCH_MAX 64u
@@ -22,6 +18,7 @@
 struct NetworkWatch {
         Sink *sink;
         Egress *egress;
+        Trace *trace; /* NULL: nobody says who sent a packet */
         sd_event_source *source;
         SenderQueue senders;
         size_t n_packets, sizes[BATCH_MAX];
@@ -59,22 +56,23 @@ int network_prepare(Run *run, Error *e)
                 return -ENOMEM;
         r = netns_call(run->netns_fd, call_sink_new, &call);
         run->network->sink = call.sink;
-        if (r >= 0)
-                run->trace_device = SINK_DEVICE;
         return r < 0 ? outcome_blind_spot(run->outcome,
                                        "egress: attempts to leave fail, and are not observed: %s",
                                        call.error.text[0] ? call.error.text : strerror(-r))
                      : 0;
 }
 
-void network_trace(Run *run, const TraceEvent *event)
+static int on_trace(void *userdata, const TraceEvent *event)
 {
-        if (run->network && event->kind == TRACE_SEND)
-                senders_add(&run->network->senders, event);
+        NetworkWatch *network = userdata;
+
+        if (event->kind == TRACE_SEND)
+                senders_add(&network->senders, event);
+        return 0;
 }
 
 /* Reads what is there, up to a batch. Returns whether that was all. */
-static bool read_batch(struct NetworkWatch *network)
+static bool read_batch(NetworkWatch *network)
 {
         for (network->n_packets = 0; network->n_packets < BATCH_MAX; network->n_packets++) {
                 ssize_t n = sink_read(network->sink, network->packets[network->n_packets]);
@@ -86,44 +84,51 @@ static bool read_batch(struct NetworkWatch *network)
         return false;
 }
 
+/* Who runs now: the tree knows better who ran then, unless it is too large. */
+static void name_program(Run *run, EgressRecord *record)
+{
+        const char *program;
+
+        processes_sync(run);
+        program = processes_program(run, record->pid);
+        record->program = program ? strdup(program) : NULL;
+}
+
 static int handle_packet(Run *run, const uint8_t *data, size_t size)
 {
-        struct NetworkWatch *network = run->network;
-        uint64_t now = now_monotonic();
+        NetworkWatch *network = run->network;
+        Sender sender = { .usec = now_monotonic() };
         EgressReply reply;
         Packet packet;
-        pid_t pid;
         int r;
 
-        /* Only the kernel and its drivers make packets here: what is none was made by neither. */
+        /* Only the kernel makes packets here: what is none was not made by the job. */
         if (packet_parse(data, size, &packet) < 0 || packet_is_kernels(&packet))
                 return 0;
-        pid = senders_take(&network->senders, (int) size);
+        (void) senders_take(&network->senders, (int) size, &sender);
         if (egress_ignores(network->egress, &packet))
                 return 0;
-        r = egress_packet(network->egress, &packet, pid,
-                        now > run->released_usec ? now - run->released_usec : 0, &reply);
+        r = egress_packet(network->egress, &packet, sender.pid,
+                        sender.usec > run->released_usec ? sender.usec - run->released_usec : 0, &reply);
         if (r < 0)
                 return r;
         if (reply.size > 0)
                 sink_write(network->sink, reply.data, reply.size);
-        if (reply.fresh && pid > 0) {
-                const char *program = processes_program(run, pid);
-
-                reply.fresh->program = program ? strdup(program) : NULL;
-        }
+        if (reply.fresh && sender.pid > 0)
+                name_program(run, reply.fresh);
         return 0;
 }
 
 /* The packets first, then who sent them: so nobody is missing who sent one of these. */
 static int handle_batch(Run *run, bool *ret_all)
 {
-        struct NetworkWatch *network = run->network;
+        NetworkWatch *network = run->network;
         uint64_t start = now_monotonic();
         int r = 0;
 
         *ret_all = read_batch(network);
-        processes_sync(run);
+        if (network->trace)
+                r = trace_read(network->trace, on_trace, network);
         for (size_t i = 0; r >= 0 && i < network->n_packets; i++)
                 r = handle_packet(run, network->packets[i], network->sizes[i]);
         if (*ret_all)
@@ -152,7 +157,7 @@ static int on_packets(
 
 int network_attach(Run *run, Error *e)
 {
-        struct NetworkWatch *network = run->network;
+        NetworkWatch *network = run->network;
         int r;
 
         if (!network || !network->sink)
@@ -160,14 +165,20 @@ int network_attach(Run *run, Error *e)
         /* What the kernel had to say about a new device. */
         while (!read_batch(network))
                 ;
-        r = sd_event_add_io(run->event, &network->source, sink_fd(network->sink), EPOLLIN, on_packets, run);
+        r = trace_open(run->slice_fd, SINK_DEVICE, &network->trace);
+        if (r < 0)
+                r = outcome_blind_spot(
+                                run->outcome, "egress: which process tried is not known (%s)", strerror(-r));
+        if (r >= 0)
+                r = sd_event_add_io(run->event, &network->source, sink_fd(network->sink), EPOLLIN, on_packets,
+                                run);
         return r < 0 ? error_errno(e, r, "the sink of the job's network") : 0;
 }
 
 /* Nothing of the job lives: what is still in the device is bounded. */
 void network_finish(Run *run)
 {
-        struct NetworkWatch *network = run->network;
+        NetworkWatch *network = run->network;
         EgressEvidence *egress = &run->outcome->egress;
         bool all = false;
         uint64_t lost;
@@ -190,14 +201,16 @@ void network_finish(Run *run)
         egress->observed = true;
         egress->lost = lost == UNKNOWN ? 0 : lost;
         egress_collect(network->egress, egress);
+        egress_name_programs(egress, &run->outcome->processes);
 }
 
 void network_clear(Run *run)
 {
-        struct NetworkWatch *network = run->network;
+        NetworkWatch *network = run->network;
 
         if (network) {
                 network->source = sd_event_source_disable_unref(network->source);
+                trace_free(network->trace);
                 sink_free(network->sink);
                 egress_free(network->egress);
                 free(network);

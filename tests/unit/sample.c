@@ -231,6 +231,33 @@ SocketRecord *sample_listening(Sample *s, uint16_t port, pid_t pid, bool left)
         return &list->items[list->n - 1];
 }
 
+ProcessNode *sample_process(Sample *s, pid_t pid, pid_t ppid)
+{
+        ProcessTree *tree = &s->outcome->processes;
+
+        tree->items = reallocarray(tree->items, tree->n + 1, sizeof(ProcessNode));
+        assert(tree->items);
+        tree->items[tree->n] = (ProcessNode){
+                .pid = pid, .ppid = ppid, .start_usec = 1500 * tree->n, .end_usec = UNKNOWN, .exit_status = -1
+        };
+        tree->total++;
+        tree->observed = tree->complete = true;
+        return &tree->items[tree->n++];
+}
+
+void sample_program(Sample *s, ProcessNode *node, const char *path, const char *argument)
+{
+        ProgramRun *run;
+
+        node->runs = reallocarray(node->runs, node->n_runs + 1, sizeof(ProgramRun));
+        assert(node->runs);
+        run = &node->runs[node->n_runs++];
+        *run = (ProgramRun){ .path = path ? copy(path) : NULL, .usec = node->start_usec + 250 };
+        if (argument)
+                assert(strv_extend(&run->argv, argument) == 0);
+        s->outcome->processes.programs++;
+}
+
 EgressRecord *sample_egress(Sample *s, EgressProtocol protocol, const char *address, uint16_t port,
                 const char *name, pid_t pid, const char *program)
 {

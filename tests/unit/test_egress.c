@@ -258,6 +258,13 @@ static void send_packet(SenderQueue *queue, pid_t pid, int size, uint64_t usec)
         senders_add(queue, &event);
 }
 
+static pid_t take(SenderQueue *queue, int size)
+{
+        Sender sender = { 0 };
+
+        return senders_take(queue, size, &sender) ? sender.pid : 0;
+}
+
 TEST(senders_in_order)
 {
         static SenderQueue queue;
@@ -265,13 +272,13 @@ TEST(senders_in_order)
         send_packet(&queue, 1, 60, 1000);
         send_packet(&queue, 2, 80, 2000);
         send_packet(&queue, 3, 60, 3000);
-        CHECK_EQ(senders_take(&queue, 60), 1);
-        CHECK_EQ(senders_take(&queue, 60), 3); /* what process 2 sent was pushed out */
-        CHECK_EQ(senders_take(&queue, 80), 0);
+        CHECK_EQ(take(&queue, 60), 1);
+        CHECK_EQ(take(&queue, 60), 3); /* what process 2 sent was pushed out */
+        CHECK_EQ(take(&queue, 80), 0);
         send_packet(&queue, 4, 60, 4000);
-        CHECK_EQ(senders_take(&queue, 61), 0);
-        CHECK_EQ(senders_take(&queue, 60), 4);
-        CHECK_EQ(senders_take(&queue, 60), 0);
+        CHECK_EQ(take(&queue, 61), 0);
+        CHECK_EQ(take(&queue, 60), 4);
+        CHECK_EQ(take(&queue, 60), 0);
 }
 
 /* Which of two is which is not known when they were sent at the same time; one process is one process. */
@@ -283,10 +290,10 @@ TEST(senders_at_the_same_time)
         send_packet(&queue, 2, 60, 1010);
         send_packet(&queue, 3, 60, 2000);
         send_packet(&queue, 3, 60, 2010);
-        CHECK_EQ(senders_take(&queue, 60), 0);
-        CHECK_EQ(senders_take(&queue, 60), 0);
-        CHECK_EQ(senders_take(&queue, 60), 3);
-        CHECK_EQ(senders_take(&queue, 60), 3);
+        CHECK_EQ(take(&queue, 60), 0);
+        CHECK_EQ(take(&queue, 60), 0);
+        CHECK_EQ(take(&queue, 60), 3);
+        CHECK_EQ(take(&queue, 60), 3);
 }
 
 TEST(senders_that_expire)
@@ -296,9 +303,9 @@ TEST(senders_that_expire)
         send_packet(&queue, 1, 60, 1000);
         send_packet(&queue, 2, 60, 2000);
         senders_expire(&queue, 1500);
-        CHECK_EQ(senders_take(&queue, 60), 2);
+        CHECK_EQ(take(&queue, 60), 2);
         senders_expire(&queue, 5000);
-        CHECK_EQ(senders_take(&queue, 60), 0);
+        CHECK_EQ(take(&queue, 60), 0);
 }
 
 TEST(senders_are_bounded)
@@ -308,7 +315,50 @@ TEST(senders_are_bounded)
         for (unsigned i = 0; i < 2 * SENDERS_MAX; i++)
                 send_packet(&queue, (pid_t) (i + 1), 60, i * 1000);
         CHECK_EQ(queue.n, SENDERS_MAX);
-        CHECK_EQ(senders_take(&queue, 60), SENDERS_MAX + 1);
+        CHECK_EQ(take(&queue, 60), SENDERS_MAX + 1);
+}
+
+TEST(programs_of_that_time)
+{
+        ProgramRun shell[] = { { .path = (char *) "/bin/sh", .usec = 0 },
+                { .path = (char *) "/bin/nc", .usec = 500 } },
+                   later = { .path = (char *) "/bin/true", .usec = 950 };
+        ProcessNode nodes[] = {
+                { .pid = 10, .ppid = 1, .runs = shell, .n_runs = 2, .start_usec = 0, .end_usec = 900 },
+                { .pid = 11, .ppid = 10, .start_usec = 100, .end_usec = 200 }, /* a copy of the shell */
+                { .pid = 11,
+                                .ppid = 10,
+                                .runs = &later,
+                                .n_runs = 1,
+                                .start_usec = 940,
+                                .end_usec = UNKNOWN },
+        };
+        const ProcessTree tree = { .items = nodes, .n = ELEMENTSOF(nodes) };
+        static const struct {
+                pid_t pid;
+                uint64_t usec;
+                const char *program;
+        } table[] = {
+                { 10, 100, "/bin/sh" },
+                { 10, 600, "/bin/nc" },
+                { 10, 950, "before" }, /* it had ended: what was known stays */
+                { 11, 150, "/bin/sh" },
+                { 11, 300, "before" },
+                { 11, 960, "/bin/true" },
+                { 12, 100, "before" },
+                { 0, 100, "before" },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(table); i++) {
+                EgressRecord record = {
+                        .pid = table[i].pid, .program = strdup("before"), .first_usec = table[i].usec
+                };
+                EgressEvidence egress = { .items = &record, .n = 1 };
+
+                egress_name_programs(&egress, &tree);
+                CHECK_STR(record.program, table[i].program);
+                free(record.program);
+        }
 }
 
 TEST_MAIN

@@ -119,6 +119,9 @@ TEST(golden_pass)
         s.job.rationale = (char *) "check that it compiles";
         s.job.meta = cJSON_Parse("{\"model\":\"m\",\"n\":[1,2.5]}");
         s.job.extra = cJSON_Parse("{\"x_ticket\":\"T-1\"}");
+        sample_program(&s, sample_process(&s, 70, 0), "/usr/bin/true", "true");
+        s.outcome->processes.items[0].exit_status = 0;
+        s.outcome->processes.items[0].end_usec = 1234567;
         compare_golden("pass", &s);
 }
 
@@ -233,6 +236,17 @@ TEST(golden_many_causes)
         s.outcome->out.after_exit_bytes = 3;
         sample_leftover(&s, 77, "sleep");
         sample_open(&s);
+        s.outcome->leftovers.items[0].program = strdup("/usr/bin/python3");
+        sample_program(&s, sample_process(&s, 70, 0), "/usr/bin/dash", "sh");
+        sample_program(&s, s.outcome->processes.items, "/srv/work/a\xff", "a\xff");
+        s.outcome->processes.items[0].runs[1].argv_cut = true;
+        s.outcome->processes.items[0].exit_signal = SIGKILL;
+        sample_process(&s, 77, 70)->origin = strdup("/usr/bin/dash");
+        sample_program(&s, sample_process(&s, 78, 77), NULL, NULL);
+        s.outcome->processes.items[2].exit_status = 3;
+        s.outcome->processes.items[2].end_usec = 9001;
+        s.outcome->processes.truncated = true;
+        s.outcome->processes.lost = 2;
         sample_allow(&s, "/srv/work/allowed");
         sample_change(&s, CHANGE_CHANGED, "/srv/work/lock\n\xff", FILE_REGULAR);
         sample_egress(&s, EGRESS_DNS, "198.18.0.53", 53, "example.org", 12, "/usr/bin/git")->count = 2;

@@ -333,6 +333,8 @@ TEST(leftovers)
                 sample_leftover(&s, pid, "\033[31m");
         assert_message(&s, "leftover_process", "11 processes");
         assert_message(&s, "leftover_process", "\\x1b[31m (pid 43), ...");
+        s.outcome->leftovers.items[0].program = strdup("/usr/bin/python3"); /* it only called itself sleep */
+        assert_message(&s, "leftover_process", "ended: /usr/bin/python3 (pid 41)");
         s.job.expect.allow_leftovers = true;
         assert_verdict(&s, VERDICT_PASS, 0, true, "");
         s.job.expect.allow_leftovers = false;
@@ -578,6 +580,33 @@ TEST(evidence_lost)
         assert_verdict(&s, VERDICT_ERROR, 1, false, "evidence_lost exit_code");
         s.outcome->abort_signal = SIGINT;
         assert_verdict(&s, VERDICT_ERROR, 1, false, "evidence_lost aborted exit_code");
+}
+
+/* A tree without the command is of an observer that has seen nothing, whatever it says of itself. */
+TEST(tree_without_the_command)
+{
+        _sample_ Sample s;
+
+        sample_init(&s);
+        s.outcome->processes.observed = true;
+        assert_verdict(&s, VERDICT_ERROR, 0, true, "evidence_lost");
+        assert_message(&s, "evidence_lost", "not even the command");
+        s.outcome->processes.total = 1;
+        assert_verdict(&s, VERDICT_PASS, 0, true, "");
+}
+
+TEST(processes_missed)
+{
+        _sample_ Sample s;
+
+        sample_init(&s);
+        sample_program(&s, sample_process(&s, 70, 0), "/usr/bin/true", "true");
+        assert_verdict(&s, VERDICT_PASS, 0, true, "");
+        s.outcome->processes.lost = 1;
+        assert_verdict(&s, VERDICT_ERROR, 0, true, "evidence_lost");
+        assert_message(&s, "evidence_lost", "1 event of processes was missed");
+        s.outcome->processes.lost = 12;
+        assert_message(&s, "evidence_lost", "12 events of processes were missed");
 }
 
 TEST(end_not_seen)
