@@ -101,6 +101,15 @@ def test_table():
     contains(lines[-1], "2 seen, 1 clean, 0 blind, 0 missed, 0 noisy, 0 failed, 0 skipped, in ", "the last line")
 
 
+@test("vm", needs=("controllers",), timeout=60)
+def test_bombs():
+    """Where the controllers are, the bombs are seen by the kernel's counters, and are not blind."""
+    status, document = doctor("--selftest", "-k", "*-bomb")
+    eq(status, 0, f"exit status: {document}")
+    for name in ("fork-bomb", "memory-bomb"):
+        eq(results(document)[name]["result"], "seen", f"{name}: {results(document)[name]['why']}")
+
+
 # Evidence that is lost, and a job of the suite that must notice.
 BREAKS = [
     ("leftovers", "background"),
