@@ -112,7 +112,8 @@ static int add_list_fact(pid_t pid, uint64_t inherited, Outcome *o)
         static const char expected[] = "what is not listed is refused";
         int r = ask_stopped(pid, inherited);
 
-        /* Without CONFIG_CHECKPOINT_RESTORE there is no such request; and ptrace itself may be forbidden. */
+        /* Without CONFIG_CHECKPOINT_RESTORE there is no such request; it is refused to whom is under a filter
+         * himself, as everything in a container may be; and ptrace itself may be forbidden. */
         if (r == -EINVAL || r == -EIO || r == -EPERM || r == -EACCES)
                 return outcome_blind_spot(o,
                                 "isolation: which system calls the filter refuses could not be seen "

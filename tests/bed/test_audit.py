@@ -429,7 +429,6 @@ WEAKENED = [
     ("PrivateDevices=no\nDevicePolicy=auto", "devices"),
     ("BindPaths=/srv", "mounts.writable"),
     ("LimitNOFILE=65536", "rlimit.nofile"),
-    ("SystemCallFilter=", "seccomp.list"),
 ]
 
 
@@ -450,6 +449,19 @@ def weakened(settings, fact):
 def test_weakened():
     """A part of the sandbox taken away by the host: it is seen, named, and nothing is run."""
     collect(WEAKENED, weakened)
+
+
+@test("smoke", "vm", timeout=60)
+def test_lost_list_of_calls():
+    """A setting of the host takes the list of system calls away, and the filters that other settings
+    bring stay: seen by asking them, and nothing is run."""
+    with lib.drop_in(DROP_IN, "[Service]\nSystemCallFilter=\n", reload=True):
+        run = run_job(sh("echo ran"))
+    if "PTRACE_SECCOMP_GET_FILTER" in json.dumps(run["blind_spots"]):
+        raise lib.Lacks("a kernel that shows filters to a process which is under none itself")
+    lib.verdict(run, 4, "error")
+    eq(run["stdout"], "", "stdout: the command was let go")
+    contains(run["reasons"][0]["message"], "seccomp.list", "the reason")
 
 
 @test("vm", timeout=60)
