@@ -155,8 +155,8 @@ static int read_call(Programs *programs, Call *call)
 /* Not beyond the end of a page: the next one may not be there. */
 static ssize_t read_memory(pid_t tid, uint64_t address, void *buffer, size_t size)
 {
-        size_t room = PAGE_SIZE - (size_t) (address % PAGE_SIZE);
-        struct iovec local = { buffer, MIN(size, room) }, remote = { .iov_len = MIN(size, room) };
+        size_t room = PAGE_SIZE - (size_t) (address % PAGE_SIZE), n = MIN(size, room);
+        struct iovec local = { buffer, n }, remote = { .iov_len = n };
 
         /* An address of another process, which is no pointer here. */
         memcpy(&remote.iov_base, &address, sizeof(remote.iov_base));
