@@ -14,6 +14,8 @@
 #define PATHS_MAX      5u /* changed paths shown */
 #define OUTPUT_LINES   4u /* of the end of each stream */
 #define LEFTOVERS_MAX  3u
+#define SOCKETS_SHOWN  3u
+#define EGRESS_MAX     3u
 #define HITS_MAX       10u
 #define REASONS_MAX    12u
 #define PATH_SHOWN_MAX 1000u
@@ -314,6 +316,22 @@ static void print_changes(const Page *p)
         }
 }
 
+static void print_processes(const Page *p)
+{
+        const cJSON *processes = get(p->receipt, "processes");
+        uint64_t total = get_number(processes, "total"), programs = get_number(processes, "programs"),
+                 lost = get_number(processes, "lost");
+
+        if (total == UNKNOWN || programs == UNKNOWN || total == 0)
+                return;
+        label(p, "processes");
+        fprintf(p->f, "%" PRIu64 ", %" PRIu64 " program%s started", total, programs,
+                        programs == 1 ? "" : "s");
+        if (lost != UNKNOWN && lost > 0)
+                fprintf(p->f, ", %" PRIu64 " event%s missed", lost, lost == 1 ? "" : "s");
+        fputc('\n', p->f);
+}
+
 static void print_leftovers(const Page *p)
 {
         const cJSON *processes = get(p->receipt, "processes"), *list = get(processes, "leftover"), *process;
@@ -328,16 +346,103 @@ static void print_leftovers(const Page *p)
         fprintf(p->f, "%" PRIu64 " process%s", total, total == 1 ? "" : "es");
         cJSON_ArrayForEach(process, list)
         {
+                const char *program = get_text(process, "program");
                 uint64_t pid = get_number(process, "pid");
 
                 if (n == LEFTOVERS_MAX)
                         break;
                 fputs(n++ == 0 ? ": " : ", ", p->f);
-                put(p, get_text(process, "comm"), LINE_TEXT_MAX);
+                put(p, program ? program : get_text(process, "comm"), LINE_TEXT_MAX);
                 if (pid != UNKNOWN)
                         fprintf(p->f, " (%" PRIu64 ")", pid);
         }
         fputs(total > n && n > 0 ? ", ...\n" : "\n", p->f);
+}
+
+/* "tcp 127.0.0.1:80", "unix @name" */
+static void put_socket(const Page *p, const cJSON *socket)
+{
+        const char *protocol = get_text(socket, "protocol"), *address = get_text(socket, "local_address");
+        uint64_t port = get_number(socket, "local_port");
+
+        put(p, protocol ? protocol : get_text(socket, "family"), LINE_TEXT_MAX);
+        fputc(' ', p->f);
+        if (!address) {
+                fputs(cJSON_IsTrue(get(socket, "abstract")) ? "@" : "", p->f);
+                put(p, get_text(socket, "name"), LINE_TEXT_MAX);
+                return;
+        }
+        fputs(strchr(address, ':') ? "[" : "", p->f);
+        put(p, address, LINE_TEXT_MAX);
+        fputs(strchr(address, ':') ? "]" : "", p->f);
+        if (port != UNKNOWN)
+                fprintf(p->f, ":%" PRIu64, port);
+}
+
+static void print_sockets(const Page *p)
+{
+        const cJSON *sockets = get(p->receipt, "sockets"), *list = get(sockets, "listening"), *socket;
+        uint64_t total = get_number(get(sockets, "totals"), "listening"),
+                 left = get_number(get(sockets, "totals"), "leftover");
+        unsigned n = 0;
+
+        if (total != UNKNOWN && total > 0) {
+                label(p, "listened");
+                cJSON_ArrayForEach(socket, list)
+                {
+                        uint64_t pid = get_number(socket, "pid");
+
+                        if (n == SOCKETS_SHOWN)
+                                break;
+                        fputs(n++ == 0 ? "" : ", ", p->f);
+                        put_socket(p, socket);
+                        if (pid != UNKNOWN)
+                                fprintf(p->f, " (%" PRIu64 ")", pid);
+                }
+                if (total > n)
+                        fprintf(p->f, "%sand %" PRIu64 " more", n > 0 ? ", " : "", total - n);
+                fputc('\n', p->f);
+        }
+        if (left != UNKNOWN && left > 0) {
+                label(p, "left");
+                fprintf(p->f, "%" PRIu64 " open socket%s\n", left, left == 1 ? "" : "s");
+        }
+}
+
+/* "tcp example.org:443", by its name where it has one. */
+static void print_attempt(const Page *p, const cJSON *attempt)
+{
+        const char *name = get_text(attempt, "name"), *protocol = get_text(attempt, "protocol");
+        uint64_t port = get_number(attempt, "port");
+
+        put(p, protocol, LINE_TEXT_MAX);
+        fputc(' ', p->f);
+        put(p, name ? name : get_text(attempt, "address"), LINE_TEXT_MAX);
+        if (port != UNKNOWN && !streq_ptr(protocol, "dns"))
+                fprintf(p->f, ":%" PRIu64, port);
+}
+
+static void print_egress(const Page *p)
+{
+        const cJSON *list = get(p->receipt, "egress"), *attempt;
+        uint64_t total = get_number(get(p->receipt, "egress_info"), "total");
+        unsigned n = 0, listed = cJSON_IsArray(list) ? (unsigned) cJSON_GetArraySize(list) : 0;
+
+        if (listed == 0)
+                return;
+        if (total == UNKNOWN)
+                total = listed;
+        label(p, "egress");
+        fprintf(p->f, "%" PRIu64 " attempt%s to leave: ", total, total == 1 ? "" : "s");
+        cJSON_ArrayForEach(attempt, list)
+        {
+                if (n == EGRESS_MAX)
+                        break;
+                if (n++ > 0)
+                        fputs(", ", p->f);
+                print_attempt(p, attempt);
+        }
+        fputs(listed > n ? ", ...\n" : "\n", p->f);
 }
 
 /* Where the last n lines of text begin. A newline at the very end ends a line and begins none. */
@@ -427,7 +532,10 @@ int summary_print(FILE *f, const cJSON *receipt, const char *receipt_path, bool 
         print_memory(&p);
         print_hits(&p);
         print_changes(&p);
+        print_processes(&p);
         print_leftovers(&p);
+        print_sockets(&p);
+        print_egress(&p);
         print_output(&p, "stdout", "stdout_info");
         print_output(&p, "stderr", "stderr_info");
         print_reasons(&p);

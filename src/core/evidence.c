@@ -1,7 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/evidence.h"
 
+#include <arpa/inet.h>
+
 #include "base/text.h"
+
+const char *endpoint_address(const Endpoint *endpoint, char text[static ENDPOINT_TEXT_MAX])
+{
+        if (endpoint->family != AF_INET && endpoint->family != AF_INET6)
+                return NULL;
+        return inet_ntop(endpoint->family, endpoint->address, text, ENDPOINT_TEXT_MAX);
+}
+
+const char *endpoint_format(const Endpoint *endpoint, char text[static ENDPOINT_TEXT_MAX])
+{
+        char address[ENDPOINT_TEXT_MAX];
+        int most = INET6_ADDRSTRLEN;
+
+        if (!endpoint_address(endpoint, address))
+                (void) snprintf(text, ENDPOINT_TEXT_MAX, "?");
+        else if (endpoint->port == 0)
+                (void) snprintf(text, ENDPOINT_TEXT_MAX, "%.*s", most, address);
+        else
+                (void) snprintf(text, ENDPOINT_TEXT_MAX,
+                                endpoint->family == AF_INET ? "%.*s:%u" : "[%.*s]:%u", most, address,
+                                endpoint->port);
+        return text;
+}
+
+const char *egress_protocol(const EgressRecord *record)
+{
+        static const char *const names[_EGRESS_PROTOCOL_MAX] = {
+                [EGRESS_TCP] = "tcp",
+                [EGRESS_UDP] = "udp",
+                [EGRESS_DNS] = "dns",
+                [EGRESS_ICMP] = "icmp",
+                [EGRESS_OTHER] = "other",
+        };
+
+        return names[record->protocol];
+}
 
 void process_tree_clear(ProcessTree *tree)
 {

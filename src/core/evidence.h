@@ -97,8 +97,10 @@ typedef struct SocketRecord {
         bool abstract;
         int state; /* as in <netinet/tcp.h>: TCP_LISTEN …; 0: none */
         uint64_t inode;
-        pid_t pid;     /* a process that holds it; 0: unknown */
-        char *program; /* its program's path or comm; NULL: unknown */
+        uint64_t peer_inode; /* AF_UNIX: of the socket at the other end; 0: none */
+        bool left;           /* open when the main process had ended */
+        pid_t pid;           /* a process that holds it; 0: unknown */
+        char *program;       /* its program's path or comm; NULL: unknown */
 } SocketRecord;
 
 typedef struct SocketList {
@@ -110,7 +112,7 @@ typedef struct SocketList {
 typedef struct SocketEvidence {
         bool observed;
         uint64_t lost;
-        SocketList listening; /* every one that listened during the run, also for a moment */
+        SocketList listening; /* every place where one listened during the run, also for a moment */
         SocketList leftover;  /* open when the main process had ended, listening or not */
         SocketList closed;    /* seen to be closed during the run */
 } SocketEvidence;
@@ -181,6 +183,16 @@ typedef struct IpcList {
         size_t n;
         uint64_t total;
 } IpcList;
+
+#define ENDPOINT_TEXT_MAX 64
+
+/* "192.0.2.1", "2001:db8::1"; NULL when the family is unknown. */
+const char *endpoint_address(const Endpoint *endpoint, char text[static ENDPOINT_TEXT_MAX]);
+/* "192.0.2.1:443", "[2001:db8::1]:443", without a port if there is none; "?" */
+const char *endpoint_format(const Endpoint *endpoint, char text[static ENDPOINT_TEXT_MAX]);
+
+/* "tcp", "dns", …, "ip-47" for a protocol without a name. */
+const char *egress_protocol(const EgressRecord *record);
 
 /* Each frees what is below and leaves zeros. */
 void process_tree_clear(ProcessTree *tree);

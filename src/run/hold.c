@@ -126,8 +126,7 @@ static int observe(Run *run, Error *e)
         int r = add_limit_facts(run);
 
         if (r == 0 && !is_bounded(run))
-                r = proc_isolation_facts(
-                                run->proc_fd, run->plan->network == NETWORK_NONE, run->uid, run->outcome);
+                r = proc_isolation_facts(run->proc_fd, run->netns_fd, run->uid, run->outcome);
         if (r == 0 && run->fs)
                 r = jobfs_facts(run->fs, run->proc_fd, run->outcome);
         if (r < 0)
@@ -209,12 +208,11 @@ static int on_main_exit(
 
         sd_event_source_disable_unref(run->exit_source);
         run->exit_source = NULL;
-        run_read_output(run);
         return run_main_ended(run);
 }
 
-/* All sources have the same priority, so that the event loop takes them in turn: endless output must not keep
- * the deadline, a signal or the end from being seen. */
+/* The same priority for all that the job does, so that the event loop takes them in turn: endless output must
+ * not keep the end from being seen. */
 static int watch(Run *run)
 {
         int r = sd_event_add_io(run->event, &run->exit_source, run->pidfd, EPOLLIN, on_main_exit, run);

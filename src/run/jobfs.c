@@ -179,7 +179,7 @@ int jobfs_new(const Plan *plan, int root_fd, const char *image_dir, const char *
         }
         r = skeleton_directories(fs, &directories);
         if (r == 0)
-                r = root_make(root_fd, hostname, directories, e);
+                r = root_make(root_fd, hostname, plan->network == NETWORK_HOST, directories, e);
         if (r < 0)
                 return r == -ENOTDIR || r == -ENOENT || r == -EACCES ? -EIO : r;
         *ret = TAKE_PTR(fs);

@@ -10,6 +10,7 @@
 
 #include "sys/gate.h"
 #include "sys/host.h"
+#include "sys/netns.h"
 
 #define START_TIMEOUT (45 * USEC_PER_SEC)
 #define LOOK_DELAY    (50 * USEC_PER_MSEC)
@@ -208,12 +209,14 @@ static int on_start_timeout(_unused_ sd_event_source *source, _unused_ uint64_t 
 
 int run_start(Run *run, Error *e)
 {
+        _cleanup_free_ char *network = run->netns_fd >= 0 ? netns_path(run->netns_fd) : NULL;
         UnitRequest request = {
                 .service = run->plan->service,
                 .slice = run->plan->slice,
                 .service_properties = &run->plan->service_properties,
                 .slice_properties = &run->plan->slice_properties,
                 .program = is_bounded(run) ? NULL : STAGE_TARGET,
+                .network_namespace = network,
                 .stdin_fd = run->stage_fd,
         };
         int r = is_bounded(run) ? bounded_fork(run, e) : 0;
@@ -221,7 +224,9 @@ int run_start(Run *run, Error *e)
         if (r < 0)
                 return r;
         request.pid = run->child;
-        r = sd_event_add_io(run->event, &run->gate_source, run->gate_fd, EPOLLIN, on_gate, run);
+        r = run->netns_fd >= 0 && !network ? -ENOMEM : 0;
+        if (r >= 0)
+                r = sd_event_add_io(run->event, &run->gate_source, run->gate_fd, EPOLLIN, on_gate, run);
         if (r >= 0)
                 r = run_timer(run, TIMER_WATCHDOG, START_TIMEOUT, on_start_timeout);
         if (r < 0)

@@ -125,7 +125,7 @@ static int watch_source(Run *run, int fd, sd_event_io_handler_t handler, sd_even
 
 static int open_trace(Run *run, ProcessWatch *watch)
 {
-        int r = trace_open(run->slice_fd, run->trace_device, &watch->trace);
+        int r = trace_open(run->slice_fd, NULL, &watch->trace);
 
         if (r < 0)
                 return outcome_blind_spot(run->outcome,
@@ -138,6 +138,8 @@ static int open_trace(Run *run, ProcessWatch *watch)
 static int open_programs(Run *run, ProcessWatch *watch)
 {
         Error reason = ERROR_INIT;
+        /* In the posture bounded, too, the mounts are not the host's but those of our own namespace, in which
+         * the stage was started: nobody else is held up. */
         int r = programs_open(run->proc_fd, &watch->programs, &reason);
 
         if (r < 0)
@@ -145,7 +147,13 @@ static int open_programs(Run *run, ProcessWatch *watch)
                                 "processes.tree: programs and their arguments are looked up after their start, "
                                 "and may be missed (%s)",
                                 reason.text);
-        return watch_source(run, programs_fd(watch->programs), on_programs, &watch->programs_source);
+        if (programs_unwatched(watch->programs))
+                r = outcome_blind_spot(run->outcome,
+                                "processes.tree: fanotify cannot watch %s: programs and their arguments are looked "
+                                "up after their start there, and may be missed",
+                                programs_unwatched(watch->programs));
+        return r < 0 ? r
+                     : watch_source(run, programs_fd(watch->programs), on_programs, &watch->programs_source);
 }
 
 int processes_attach(Run *run, Error *e)
@@ -202,7 +210,11 @@ void processes_finish(Run *run)
                 tree->lost += trace_lost(watch->trace);
         if (watch->programs)
                 tree->lost += programs_lost(watch->programs);
-        tree->complete = watch->programs && !watch->broken;
+        /* It ran, and nothing of that was seen: whatever the cause, the observers are blind. */
+        if ((watch->trace || watch->programs) && tree->programs == 0 && run->outcome->exited &&
+                        run->outcome->exec.error == 0)
+                tree->lost++;
+        tree->complete = watch->programs && !programs_unwatched(watch->programs) && !watch->broken;
 }
 
 void processes_clear(Run *run)
@@ -213,6 +225,8 @@ void processes_clear(Run *run)
                 return;
         sd_event_source_disable_unref(watch->trace_source);
         sd_event_source_disable_unref(watch->programs_source);
+        trace_give(watch->trace, &run->closing);
+        programs_give(watch->programs, &run->closing);
         trace_free(watch->trace);
         programs_free(watch->programs);
         tree_builder_free(watch->tree);

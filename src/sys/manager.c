@@ -239,7 +239,8 @@ static int append_properties(
         for (size_t i = 0; r >= 0 && i < list->n; i++)
                 r = manager_append_property(call, &list->items[i]);
         if (r >= 0 && unit)
-                r = unit->program ? manager_append_service(call, unit->program, unit->stdin_fd)
+                r = unit->program ? manager_append_service(call, unit->program, unit->network_namespace,
+                                                    unit->stdin_fd)
                                   : append_scope(m, call, unit->pid);
         return r < 0 ? r : sd_bus_message_close_container(call);
 }

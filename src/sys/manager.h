@@ -30,9 +30,10 @@ unsigned manager_version_number(const Manager *m);
 typedef struct UnitRequest {
         const char *service, *slice;
         const PropertyList *service_properties, *slice_properties;
-        const char *program; /* ExecStart=, a path inside the unit's root; NULL: a scope */
-        int stdin_fd;        /* StandardInputFileDescriptor=; stays the caller's */
-        pid_t pid;           /* of a scope: the caller's own child, not waited for */
+        const char *program;           /* ExecStart=, a path inside the unit's root; NULL: a scope */
+        const char *network_namespace; /* NetworkNamespacePath=; NULL: none */
+        int stdin_fd;                  /* StandardInputFileDescriptor=; stays the caller's */
+        pid_t pid;                     /* of a scope: the caller's own child, not waited for */
 } UnitRequest;
 
 /* r: 0 or a negative errno with a sentence in e (never NULL). Called once. */

@@ -194,12 +194,15 @@ static int append_success_status(sd_bus_message *m)
         return r < 0 ? r : close_value(m);
 }
 
-int manager_append_service(sd_bus_message *m, const char *program, int stdin_fd)
+int manager_append_service(
+                sd_bus_message *m, const char *program, const char *network_namespace, int stdin_fd)
 {
         int r = sd_bus_message_append(m, "(sv)", "ExecStart", "a(sasb)", 1, program, 1, program, 0);
 
         if (r >= 0)
                 r = sd_bus_message_append(m, "(sv)", "StandardInputFileDescriptor", "h", stdin_fd);
+        if (r >= 0 && network_namespace)
+                r = sd_bus_message_append(m, "(sv)", "NetworkNamespacePath", "s", network_namespace);
         if (r >= 0)
                 r = sd_bus_message_append(m, "(sv)", "AddRef", "b", 1);
         return r < 0 ? r : append_success_status(m);

@@ -10,6 +10,8 @@
 /* Appends one (sv), or several where one documented name is several on the bus. 0 or a negative errno. */
 int manager_append_property(sd_bus_message *m, const PropertyValue *value);
 
-/* What every held service has and no policy may change: its program, its standard input, and every way to end
+/* What every held service has and no policy may change: its program, its network namespace (NULL: none
+ * given), its standard input, and every way to end
  * counted as success, so that the manager keeps the unit (and its cgroup's counters) until it is stopped. */
-int manager_append_service(sd_bus_message *m, const char *program, int stdin_fd);
+int manager_append_service(
+                sd_bus_message *m, const char *program, const char *network_namespace, int stdin_fd);

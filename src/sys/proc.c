@@ -94,15 +94,14 @@ static int add_uid_fact(const char *status, uid_t uid, Outcome *o)
         return outcome_add_fact(o, "uid", uid != 0 && streq(value, expected), expected, value);
 }
 
-static int add_namespace_facts(int proc_fd, bool network, Outcome *o)
+static int add_namespace_facts(int proc_fd, Outcome *o)
 {
-        static const char *const names[] = { "mnt", "user", "ipc", "uts", "net" };
+        static const char *const names[] = { "mnt", "user", "ipc", "uts" };
         static const char *const facts[] = {
                 "namespace.mnt",
                 "namespace.user",
                 "namespace.ipc",
                 "namespace.uts",
-                "namespace.net",
         };
 
         for (size_t i = 0; i < ELEMENTSOF(names); i++) {
@@ -111,8 +110,6 @@ static int add_namespace_facts(int proc_fd, bool network, Outcome *o)
                 bool other;
                 int r;
 
-                if (streq(names[i], "net") && !network)
-                        continue;
                 (void) snprintf(path, sizeof(path), "ns/%s", names[i]);
                 (void) snprintf(mine, sizeof(mine), "/proc/self/ns/%s", names[i]);
                 if (fstatat(proc_fd, path, &theirs, 0) < 0 || stat(mine, &own) < 0)
@@ -123,6 +120,22 @@ static int add_namespace_facts(int proc_fd, bool network, Outcome *o)
                         return r;
         }
         return 0;
+}
+
+/* Not only another one than the host's: the very one that is watched. */
+static int add_network_fact(int proc_fd, int netns_fd, Outcome *o)
+{
+        struct stat theirs, own, wanted;
+        const char *observed = "another";
+
+        if (fstatat(proc_fd, "ns/net", &theirs, 0) < 0 || stat("/proc/self/ns/net", &own) < 0 ||
+                        fstat(netns_fd, &wanted) < 0)
+                return -errno;
+        if (theirs.st_ino == own.st_ino)
+                observed = "the host's";
+        else if (theirs.st_ino == wanted.st_ino && theirs.st_dev == wanted.st_dev)
+                observed = "its own";
+        return outcome_add_fact(o, "namespace.net", streq(observed, "its own"), "its own", observed);
 }
 
 static int add_root_fact(int proc_fd, Outcome *o)
@@ -136,13 +149,15 @@ static int add_root_fact(int proc_fd, Outcome *o)
         return outcome_add_fact(o, "root", other, "its own", other ? "its own" : "the host's");
 }
 
-int proc_isolation_facts(int proc_fd, bool network, uid_t uid, Outcome *o)
+int proc_isolation_facts(int proc_fd, int netns_fd, uid_t uid, Outcome *o)
 {
         char status[STATUS_MAX];
         int r = file_read_at(proc_fd, "status", status, sizeof(status));
 
         if (r == 0)
-                r = add_namespace_facts(proc_fd, network, o);
+                r = add_namespace_facts(proc_fd, o);
+        if (r == 0 && netns_fd >= 0)
+                r = add_network_fact(proc_fd, netns_fd, o);
         if (r == 0)
                 r = add_root_fact(proc_fd, o);
         if (r == 0)

@@ -14,9 +14,9 @@ int proc_open_dir(pid_t pid, int *ret_fd);
 
 /* Compares the held stage with what the isolated posture must give: every namespace but the pid and cgroup
  * ones differs from qscope's own, no capability, no new privileges, a filter, not root, another root
- * directory. network: its network namespace must differ. Appends a fact for each. 0 or -ENOMEM or what /proc
- * said. */
-int proc_isolation_facts(int proc_fd, bool network, uid_t uid, Outcome *outcome);
+ * directory. netns_fd: the network namespace it must be in; < 0: the host's. Appends a fact for each. 0 or
+ * -ENOMEM or what /proc said. */
+int proc_isolation_facts(int proc_fd, int netns_fd, uid_t uid, Outcome *outcome);
 
 /* The program of a process that started it just now, and its arguments; both as the process is at this
  * moment, if it still is. */

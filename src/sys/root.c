@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "core/egress.h"
 #include "sys/file.h"
 
 #define ETC_FILE_MAX MIB(4)
@@ -101,7 +102,20 @@ static int write_text(int dir, const char *name, char *text)
         return r;
 }
 
-static int make_etc(int etc, const char *hostname)
+/* The sink answers there. "search .": no name is asked for with the host's domain behind it. */
+static int make_resolv(int etc, bool host_network)
+{
+        char *data = NULL;
+        size_t size;
+
+        if (host_network && file_read("/etc/resolv.conf", ETC_FILE_MAX, &data, &size, NULL) == 0)
+                return write_text(etc, "resolv.conf", data);
+        return write_text(etc, "resolv.conf",
+                        text_printf("nameserver %s\nsearch .\noptions timeout:1 attempts:1\n",
+                                        EGRESS_RESOLVER4));
+}
+
+static int make_etc(int etc, const char *hostname, bool host_network)
 {
         _cleanup_close_ int host = open("/etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         const char *name = hostname ? hostname : "localhost";
@@ -120,11 +134,8 @@ static int make_etc(int etc, const char *hostname)
                 r = write_text(etc, "nsswitch.conf",
                                 strdup("passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
                                        "networks: files\nprotocols: files\nservices: files\nrpc: files\n"));
-        /* Nobody listens there, so that a question for a name fails at once instead of waiting for an answer.
-         */
         if (r == 0)
-                r = write_text(etc, "resolv.conf",
-                                strdup("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"));
+                r = make_resolv(etc, host_network);
         /* Files in a workspace may belong to several people; git would refuse to look at them. */
         if (r == 0)
                 r = write_text(etc, "gitconfig", strdup("[safe]\n\tdirectory = *\n"));
@@ -155,7 +166,7 @@ static int make_merged_links(int root_fd, Error *e)
         return 0;
 }
 
-int root_make(int root_fd, const char *hostname, char *const *directories, Error *e)
+int root_make(int root_fd, const char *hostname, bool host_network, char *const *directories, Error *e)
 {
         _cleanup_close_ int etc = -EBADF;
         int r = 0;
@@ -168,7 +179,7 @@ int root_make(int root_fd, const char *hostname, char *const *directories, Error
                 r = make_merged_links(root_fd, e);
         if (r == 0) {
                 etc = openat(root_fd, "etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-                r = etc < 0 ? -errno : make_etc(etc, hostname);
+                r = etc < 0 ? -errno : make_etc(etc, hostname, host_network);
         }
         if (r < 0 && e && e->text[0] == '\0')
                 error_errno(e, r, "the job's root directory cannot be made");

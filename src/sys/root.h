@@ -8,8 +8,9 @@
 
 #include "base/error.h"
 
-/* Fills the empty directory root_fd. directories: further mount points (absolute). hostname: may be NULL. */
-int root_make(int root_fd, const char *hostname, char *const *directories, Error *e);
+/* Fills the empty directory root_fd. directories: further mount points (absolute). hostname: may be NULL.
+ * host_network: names are asked for where the host asks. */
+int root_make(int root_fd, const char *hostname, bool host_network, char *const *directories, Error *e);
 
 /* Writes passwd and group with a row for the job's own user, known only now. */
 int root_add_user(int root_fd, uid_t uid, gid_t gid, const char *home, Error *e);

@@ -10,12 +10,12 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "sys/closing.h"
 #include "sys/tracefs.h"
 
 /* What the buffers of all CPUs may take together, and each of them. */
 #define RINGS_SIZE_MAX MIB(16)
 #define RING_SIZE_MAX  KIB(512)
+#define PACKETS_SIZE   KIB(128)
 #define RING_SIZE_MIN  KIB(64)
 /* Larger than any record that is asked for here; a record's size is 16 bits wide. */
 #define RECORD_SIZE_MAX 512u
@@ -28,7 +28,7 @@
 #endif
 
 typedef enum Source {
-        SOURCE_TASKS, /* forks, execs and exits; the buffers are its own */
+        SOURCE_TASKS, /* forks, execs and exits */
         SOURCE_EXIT,
         SOURCE_FAILED,
         SOURCE_DELIVER,
@@ -57,6 +57,7 @@ static const struct {
         [SOURCE_GENERATE] = { "signal/signal_generate", "result == 0 && " IS_FATAL, { "sig", "pid" } },
         [SOURCE_LISTEN] = { "sock/inet_sock_set_state", "newstate == 10",
                         { "family", "sport", "saddr", "saddr_v6" } },
+        /* Bits 3 and 4: in an interrupt, and then it is not the process that happened to run which sends. */
         [SOURCE_SEND] = { "net/net_dev_queue", NULL, { "len" } },
 };
 
@@ -85,6 +86,7 @@ struct Trace {
         int *fds; /* of all of them */
         size_t n_cpus, ring_size;
         int epoll_fd;
+        Source owner;     /* whose the buffers are; all others write into them */
         bool counts_lost; /* the kernel counts for each event what it lost */
         TraceField fields[_SOURCE_MAX][FIELDS_MAX];
         Sent sent[SENT_SLOTS];
@@ -92,6 +94,12 @@ struct Trace {
         size_t n_pending, room;
         uint64_t order, lost;
 };
+
+void trace_give(Trace *trace, Closing *closing)
+{
+        if (trace)
+                closing_take(closing, trace->fds, trace->n_cpus * _SOURCE_MAX);
+}
 
 Trace *trace_free(Trace *trace)
 {
@@ -103,7 +111,8 @@ Trace *trace_free(Trace *trace)
                 if (page)
                         (void) munmap(page, trace->ring_size + (size_t) getpagesize());
         }
-        close_later(trace->fds, trace->n_cpus * _SOURCE_MAX);
+        for (size_t i = 0; i < trace->n_cpus * _SOURCE_MAX; i++)
+                safe_close(trace->fds[i]);
         free(trace->fds);
         safe_close(trace->epoll_fd);
         free(trace->cpus);
@@ -150,17 +159,17 @@ static int open_ring(Trace *trace, Cpu *cpu)
 {
         struct epoll_event event = { .events = EPOLLIN };
         void *map = mmap(NULL, trace->ring_size + (size_t) getpagesize(), PROT_READ | PROT_WRITE, MAP_SHARED,
-                        cpu->fds[SOURCE_TASKS], 0);
+                        cpu->fds[trace->owner], 0);
 
         if (map == MAP_FAILED)
                 return -errno;
         cpu->page = map;
-        return epoll_ctl(trace->epoll_fd, EPOLL_CTL_ADD, cpu->fds[SOURCE_TASKS], &event) < 0 ? -errno : 0;
+        return epoll_ctl(trace->epoll_fd, EPOLL_CTL_ADD, cpu->fds[trace->owner], &event) < 0 ? -errno : 0;
 }
 
 static int set_filter(int fd, Source source, const char *device)
 {
-        char filter[64];
+        char filter[128];
 
         if (source == SOURCE_EXIT)
                 (void) snprintf(filter, sizeof(filter), "id == %d || id == %d", (int) SYS_exit_group,
@@ -169,7 +178,7 @@ static int set_filter(int fd, Source source, const char *device)
                 (void) snprintf(filter, sizeof(filter), "ret < 0 && (id == %d || id == %d)", (int) SYS_execve,
                                 (int) SYS_execveat);
         else if (source == SOURCE_SEND)
-                (void) snprintf(filter, sizeof(filter), "name == \"%s\"", device);
+                (void) snprintf(filter, sizeof(filter), "!(common_flags & 24) && name == \"%s\"", device);
         return ioctl(fd, PERF_EVENT_IOC_SET_FILTER,
                                source_table[source].filter ? source_table[source].filter : filter) < 0
                                ? -errno
@@ -187,11 +196,11 @@ static int add_source(Trace *trace, Source source, uint64_t id, int cgroup_fd, c
                 if (fd < 0)
                         return fd;
                 cpu->fds[source] = fd;
-                if (source == SOURCE_TASKS)
+                if (source == trace->owner)
                         r = open_ring(trace, cpu);
-                else if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, cpu->fds[SOURCE_TASKS]) < 0)
+                else if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, cpu->fds[trace->owner]) < 0)
                         r = -errno;
-                else
+                if (r == 0 && source != SOURCE_TASKS)
                         r = set_filter(fd, source, device);
                 if (r == 0 && ioctl(fd, PERF_EVENT_IOC_ID, &cpu->ids[source]) < 0)
                         r = -errno;
@@ -213,22 +222,23 @@ static int add_tracepoint(Trace *trace, Source source, int tracefs, int cgroup_f
 }
 
 /* A power of two, as the kernel wants it. */
-static size_t choose_ring_size(size_t n_cpus)
+static size_t choose_ring_size(size_t n_cpus, Source owner)
 {
-        size_t size = RING_SIZE_MAX;
+        size_t size = owner == SOURCE_SEND ? PACKETS_SIZE : RING_SIZE_MAX;
 
         while (size > RING_SIZE_MIN && size * n_cpus > RINGS_SIZE_MAX)
                 size /= 2;
         return MAX(size, (size_t) getpagesize());
 }
 
-static int new_trace(Trace **ret)
+static int new_trace(Source owner, Trace **ret)
 {
         _cleanup_(trace_freep) Trace *trace = calloc(1, sizeof(*trace));
         long cpus = sysconf(_SC_NPROCESSORS_CONF);
 
         if (!trace)
                 return -ENOMEM;
+        trace->owner = owner;
         trace->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
         if (trace->epoll_fd < 0 || cpus <= 0)
                 return -errno;
@@ -237,7 +247,7 @@ static int new_trace(Trace **ret)
         if (!trace->cpus || !trace->fds)
                 return -ENOMEM;
         trace->n_cpus = (size_t) cpus;
-        trace->ring_size = choose_ring_size(trace->n_cpus);
+        trace->ring_size = choose_ring_size(trace->n_cpus, owner);
         for (size_t i = 0; i < trace->n_cpus * _SOURCE_MAX; i++)
                 trace->fds[i] = -EBADF;
         for (size_t i = 0; i < trace->n_cpus; i++)
@@ -246,29 +256,41 @@ static int new_trace(Trace **ret)
         return 0;
 }
 
-int trace_open(int cgroup_fd, const char *device, Trace **ret)
+static int open_sources(Trace *trace, int cgroup_fd, const char *device)
 {
-        _cleanup_(trace_freep) Trace *trace = NULL;
         _cleanup_close_ int tracefs = -EBADF;
-        int r = new_trace(&trace);
+        int r = tracefs_open(&tracefs);
 
-        if (r == 0)
-                r = tracefs_open(&tracefs);
         if (r < 0)
                 return r;
-        trace->counts_lost = true;
+        if (device)
+                return add_tracepoint(trace, SOURCE_SEND, tracefs, cgroup_fd, device);
         r = add_source(trace, SOURCE_TASKS, 0, cgroup_fd, NULL);
-        if (r == -EINVAL) {
-                trace->counts_lost = false;
-                r = add_source(trace, SOURCE_TASKS, 0, cgroup_fd, NULL);
-        }
-        for (Source source = SOURCE_TASKS + 1; r == 0 && source < _SOURCE_MAX; source++)
-                if (source != SOURCE_SEND || device)
-                        r = add_tracepoint(trace, source, tracefs, cgroup_fd, device);
+        for (Source source = SOURCE_TASKS + 1; r == 0 && source < SOURCE_SEND; source++)
+                r = add_tracepoint(trace, source, tracefs, cgroup_fd, NULL);
+        return r;
+}
+
+static int open_counting(int cgroup_fd, const char *device, bool counts_lost, Trace **ret)
+{
+        _cleanup_(trace_freep) Trace *trace = NULL;
+        int r = new_trace(device ? SOURCE_SEND : SOURCE_TASKS, &trace);
+
+        if (r < 0)
+                return r;
+        trace->counts_lost = counts_lost;
+        r = open_sources(trace, cgroup_fd, device);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(trace);
         return 0;
+}
+
+int trace_open(int cgroup_fd, const char *device, Trace **ret)
+{
+        int r = open_counting(cgroup_fd, device, true, ret);
+
+        return r == -EINVAL ? open_counting(cgroup_fd, device, false, ret) : r;
 }
 
 /* --- records: perf_event_open(2), "Overview of the ring buffer" --- */

@@ -5,11 +5,13 @@
  * busy host costs nothing, and numbers come as the caller's pid namespace counts them. */
 
 #include "core/evidence.h"
+#include "sys/closing.h"
 
 typedef struct Trace Trace;
 
-/* From here on events are kept in buffers of the kernel, one for each CPU. device: the network device whose
- * packets are TRACE_SEND events; NULL: none. A negative errno: this kernel or container does not allow it,
+/* From here on events are kept in buffers of the kernel, one for each CPU. device: NULL: the events are those
+ * of processes; else only TRACE_SEND, of this network device: apart, so that a flood of packets pushes out
+ * nothing else. A negative errno: this kernel or container does not allow it,
  * which is a blind spot and no failure. */
 int trace_open(int cgroup_fd, const char *device, Trace **ret);
 /* Becomes readable when there are events; owned by the trace. */
@@ -23,5 +25,7 @@ typedef int (*TraceHandler)(void *userdata, const TraceEvent *event);
 int trace_read(Trace *trace, TraceHandler handler, void *userdata);
 /* Events that the kernel had no room for, or that could not be understood, until now. */
 uint64_t trace_lost(const Trace *trace);
+/* Gives its descriptors away before it is freed. */
+void trace_give(Trace *trace, Closing *closing);
 Trace *trace_free(Trace *trace);
 DEFINE_CLEANUP(Trace *, trace_free)

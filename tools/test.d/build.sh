@@ -60,9 +60,9 @@ fuzz() { # NAME CORPUS...
 group_fuzz() {
         local name corpus=$ROOT/tests/corpus
         CC=clang setup fuzz -Dfuzzing=true -Db_sanitize=address,undefined -Db_lundef=false
-        check build ninja -C "$ROOT/build/fuzz" --quiet tests/fuzz-json tests/fuzz-job tests/fuzz-policy
+        check build ninja -C "$ROOT/build/fuzz" --quiet tests/fuzz-{json,job,policy,packet}
         ((FAILED == 0)) || return 1
-        for name in json job policy; do
+        for name in json job policy packet; do
                 check "fuzz-$name" fuzz "$name" "$corpus/$name"/*/
         done
 }

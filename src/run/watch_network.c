@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/watch_network.h"
+
+#include <sys/epoll.h>
+
+#include "core/egress.h"
+#include "run/watch_processes.h"
+#include "sys/host.h"
+#include "sys/netns.h"
+#include "sys/sink.h"
+#include "sys/trace.h"
+
+/* Packets that are handled before the other events have their turn. */
+#define BATCH_MAX 64u
+/* From its trace to the device a packet takes less than this. */
+#define SEND_USEC (100 * USEC_PER_MSEC)
+
+struct NetworkWatch {
+        Sink *sink;
+        Egress *egress;
+        Trace *trace; /* NULL: nobody says who sent a packet */
+        sd_event_source *source;
+        SenderQueue senders;
+        size_t n_packets, sizes[BATCH_MAX];
+        uint8_t packets[BATCH_MAX][SINK_PACKET_MAX];
+};
+
+typedef struct SinkCall {
+        Sink *sink;
+        Error error;
+} SinkCall;
+
+static int call_sink_new(void *userdata)
+{
+        SinkCall *call = userdata;
+
+        return sink_new(EGRESS_HOST4, EGRESS_HOST6, &call->sink, &call->error);
+}
+
+int network_prepare(Run *run, Error *e)
+{
+        SinkCall call = { .error = ERROR_INIT };
+        int r;
+
+        if (run->plan->network != NETWORK_NONE)
+                return outcome_blind_spot(run->outcome,
+                                "egress: the job is in the host's network: what it reaches is not observed");
+        r = netns_new(&run->netns_fd, e);
+        if (r < 0)
+                return r;
+        run->network = calloc(1, sizeof(*run->network));
+        if (!run->network)
+                return -ENOMEM;
+        run->network->egress = egress_new();
+        if (!run->network->egress)
+                return -ENOMEM;
+        r = netns_call(run->netns_fd, call_sink_new, &call);
+        run->network->sink = call.sink;
+        return r < 0 ? outcome_blind_spot(run->outcome,
+                                       "egress: attempts to leave fail, and are not observed: %s",
+                                       call.error.text[0] ? call.error.text : strerror(-r))
+                     : 0;
+}
+
+static int on_trace(void *userdata, const TraceEvent *event)
+{
+        NetworkWatch *network = userdata;
+
+        if (event->kind == TRACE_SEND)
+                senders_add(&network->senders, event);
+        return 0;
+}
+
+/* Reads what is there, up to a batch. Returns whether that was all. */
+static bool read_batch(NetworkWatch *network)
+{
+        for (network->n_packets = 0; network->n_packets < BATCH_MAX; network->n_packets++) {
+                ssize_t n = sink_read(network->sink, network->packets[network->n_packets]);
+
+                if (n < 0)
+                        return true;
+                network->sizes[network->n_packets] = (size_t) n;
+        }
+        return false;
+}
+
+/* Who runs now: the tree knows better who ran then, unless it is too large. */
+static void name_program(Run *run, EgressRecord *record)
+{
+        const char *program;
+
+        processes_sync(run);
+        program = processes_program(run, record->pid);
+        record->program = program ? strdup(program) : NULL;
+}
+
+static int handle_packet(Run *run, const uint8_t *data, size_t size)
+{
+        NetworkWatch *network = run->network;
+        Sender sender = { .usec = now_monotonic() };
+        EgressReply reply;
+        Packet packet;
+        int r;
+
+        /* Only the kernel makes packets here: what is none was not made by the job. */
+        if (packet_parse(data, size, &packet) < 0 || packet_is_kernels(&packet))
+                return 0;
+        (void) senders_take(&network->senders, (int) size, &sender);
+        if (egress_ignores(network->egress, &packet))
+                return 0;
+        r = egress_packet(network->egress, &packet, sender.pid,
+                        sender.usec > run->released_usec ? sender.usec - run->released_usec : 0, &reply);
+        if (r < 0)
+                return r;
+        if (reply.size > 0)
+                sink_write(network->sink, reply.data, reply.size);
+        if (reply.fresh && sender.pid > 0)
+                name_program(run, reply.fresh);
+        return 0;
+}
+
+/* The packets first, then who sent them: so nobody is missing who sent one of these. */
+static int handle_batch(Run *run, bool *ret_all)
+{
+        NetworkWatch *network = run->network;
+        uint64_t start = now_monotonic();
+        int r = 0;
+
+        *ret_all = read_batch(network);
+        if (network->trace)
+                r = trace_read(network->trace, on_trace, network);
+        for (size_t i = 0; r >= 0 && i < network->n_packets; i++)
+                r = handle_packet(run, network->packets[i], network->sizes[i]);
+        if (*ret_all)
+                senders_expire(&network->senders, start - SEND_USEC);
+        return r;
+}
+
+static void lose(Run *run, int error)
+{
+        run_lose_evidence(run, "attempts to leave could not be recorded: %s", strerror(-error));
+}
+
+static int on_packets(
+                _unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata)
+{
+        Run *run = userdata;
+        bool all;
+        int r = handle_batch(run, &all);
+
+        if (r < 0) {
+                run->network->source = sd_event_source_disable_unref(run->network->source);
+                lose(run, r);
+        }
+        return 0;
+}
+
+int network_attach(Run *run, Error *e)
+{
+        NetworkWatch *network = run->network;
+        int r;
+
+        if (!network || !network->sink)
+                return 0;
+        /* What the kernel had to say about a new device. */
+        while (!read_batch(network))
+                ;
+        r = trace_open(run->slice_fd, SINK_DEVICE, &network->trace);
+        if (r < 0)
+                r = outcome_blind_spot(
+                                run->outcome, "egress: which process tried is not known (%s)", strerror(-r));
+        if (r >= 0)
+                r = sd_event_add_io(run->event, &network->source, sink_fd(network->sink), EPOLLIN, on_packets,
+                                run);
+        return r < 0 ? error_errno(e, r, "the sink of the job's network") : 0;
+}
+
+/* Nothing of the job lives: what is still in the device is bounded. */
+void network_finish(Run *run)
+{
+        NetworkWatch *network = run->network;
+        EgressEvidence *egress = &run->outcome->egress;
+        bool all = false;
+        uint64_t lost;
+        int r = 0;
+
+        if (!network || !network->source)
+                return;
+        while (r >= 0 && !all)
+                r = handle_batch(run, &all);
+        network->source = sd_event_source_disable_unref(network->source);
+        if (r < 0)
+                lose(run, r);
+        lost = sink_lost(network->sink);
+        if (lost == UNKNOWN)
+                run_lose_evidence(run, "the sink of the job's network does not say what it lost");
+        if (run->errors) {
+                egress->refused_families = error_counter_read(run->errors, COUNTED_FAMILY);
+                egress->refused_raw = error_counter_read(run->errors, COUNTED_RAW);
+        }
+        egress->observed = true;
+        egress->lost = lost == UNKNOWN ? 0 : lost;
+        egress_collect(network->egress, egress);
+        egress_name_programs(egress, &run->outcome->processes);
+}
+
+void network_clear(Run *run)
+{
+        NetworkWatch *network = run->network;
+
+        if (network) {
+                network->source = sd_event_source_disable_unref(network->source);
+                trace_give(network->trace, &run->closing);
+                trace_free(network->trace);
+                sink_free(network->sink);
+                egress_free(network->egress);
+                free(network);
+        }
+        run->network = NULL;
+        run->netns_fd = safe_close(run->netns_fd);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The job's network namespace, and what the job sends out of it: each packet is looked at, answered, and put
+ * down to the process that sent it. */
+
+#include "run/state.h"
+
+typedef struct NetworkWatch NetworkWatch;
+
+int network_prepare(Run *run, Error *e);
+int network_attach(Run *run, Error *e);
+/* The tree of processes is in the outcome. */
+void network_finish(Run *run);
+void network_clear(Run *run);
