@@ -475,7 +475,7 @@ int tree_builder_trace(TreeBuilder *builder, const TraceEvent *event)
 
         if (event->kind == TRACE_FORK)
                 return on_fork(builder, event);
-        if (event->kind == TRACE_LISTEN || event->kind == TRACE_SEND)
+        if (event->kind == TRACE_LISTEN || event->kind == TRACE_SEND || event->kind == TRACE_REFUSED)
                 return 0;
         r = need(builder, event->pid, 0, &live);
         if (r < 0 || !live)
@@ -505,6 +505,7 @@ int tree_builder_trace(TreeBuilder *builder, const TraceEvent *event)
         case TRACE_FORK:
         case TRACE_LISTEN:
         case TRACE_SEND:
+        case TRACE_REFUSED:
         case _TRACE_KIND_MAX:
                 break;
         }

@@ -175,6 +175,11 @@ int processes_attach(Run *run, Error *e)
         return 0;
 }
 
+bool processes_traced(const Run *run)
+{
+        return run->processes && run->processes->trace;
+}
+
 const char *processes_program(const Run *run, pid_t pid)
 {
         return run->processes && run->processes->tree ? tree_builder_program(run->processes->tree, pid)

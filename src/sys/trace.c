@@ -51,7 +51,7 @@ static const struct {
         const char *fields[FIELDS_MAX + 1];
 } source_table[_SOURCE_MAX] = {
         [SOURCE_EXIT] = { "raw_syscalls/sys_enter", NULL, { "id", "args" } },
-        [SOURCE_FAILED] = { "raw_syscalls/sys_exit", NULL, { "ret" } },
+        [SOURCE_FAILED] = { "raw_syscalls/sys_exit", NULL, { "ret", "id" } },
         [SOURCE_DELIVER] = { "signal/signal_deliver", "sa_handler == 0 && " IS_FATAL,
                         { "sig", "common_pid" } },
         [SOURCE_GENERATE] = { "signal/signal_generate", "result == 0 && " IS_FATAL, { "sig", "pid" } },
@@ -175,8 +175,9 @@ static int set_filter(int fd, Source source, const char *device)
                 (void) snprintf(filter, sizeof(filter), "id == %d || id == %d", (int) SYS_exit_group,
                                 (int) SYS_exit);
         else if (source == SOURCE_FAILED)
-                (void) snprintf(filter, sizeof(filter), "ret < 0 && (id == %d || id == %d)", (int) SYS_execve,
-                                (int) SYS_execveat);
+                (void) snprintf(filter, sizeof(filter),
+                                "ret < 0 && (id == %d || id == %d || id == %d || id == %d)", (int) SYS_execve,
+                                (int) SYS_execveat, (int) SYS_socket, (int) SYS_io_uring_setup);
         else if (source == SOURCE_SEND)
                 (void) snprintf(filter, sizeof(filter), "!(common_flags & 24) && name == \"%s\"", device);
         return ioctl(fd, PERF_EVENT_IOC_SET_FILTER,
@@ -412,6 +413,24 @@ static void read_endpoint(const Trace *trace, const Sample *sample, Endpoint *re
                                 MIN((size_t) trace->fields[SOURCE_LISTEN][2].size, (size_t) 4));
 }
 
+/* 1: *event is one, 0: it is none. */
+static int read_failed(long call, int error, TraceEvent *event)
+{
+        event->kind = TRACE_REFUSED;
+        switch (call) {
+        case SYS_io_uring_setup:
+                event->value = REFUSED_IO_URING;
+                return error == EPERM || error == EACCES;
+        case SYS_socket:
+                event->value = error == EAFNOSUPPORT ? REFUSED_FAMILY : REFUSED_RAW;
+                return error == EAFNOSUPPORT || error == EPERM || error == EACCES;
+        default:
+                event->kind = TRACE_FAILED;
+                event->value = error;
+                return 1;
+        }
+}
+
 /* 1: *ret is an event, 0: it is none. */
 static int read_tracepoint(const Trace *trace, const Sample *sample, Pending *ret)
 {
@@ -424,9 +443,8 @@ static int read_tracepoint(const Trace *trace, const Sample *sample, Pending *re
                 event->value = (int) (field_value(trace, sample, 1) & 0xff);
                 return event->kind == TRACE_STATUS || sample->pid == sample->tid;
         case SOURCE_FAILED:
-                event->kind = TRACE_FAILED;
-                event->value = -(int) field_value(trace, sample, 0);
-                return 1;
+                return read_failed((long) field_value(trace, sample, 1), -(int) field_value(trace, sample, 0),
+                                event);
         case SOURCE_DELIVER:
         case SOURCE_GENERATE:
                 event->kind = TRACE_SIGNAL;
