@@ -14,6 +14,7 @@
 #define PATHS_MAX      5u /* changed paths shown */
 #define OUTPUT_LINES   4u /* of the end of each stream */
 #define LEFTOVERS_MAX  3u
+#define SOCKETS_SHOWN  3u
 #define EGRESS_MAX     3u
 #define HITS_MAX       10u
 #define REASONS_MAX    12u
@@ -315,6 +316,22 @@ static void print_changes(const Page *p)
         }
 }
 
+static void print_processes(const Page *p)
+{
+        const cJSON *processes = get(p->receipt, "processes");
+        uint64_t total = get_number(processes, "total"), programs = get_number(processes, "programs"),
+                 lost = get_number(processes, "lost");
+
+        if (total == UNKNOWN || programs == UNKNOWN || total == 0)
+                return;
+        label(p, "processes");
+        fprintf(p->f, "%" PRIu64 ", %" PRIu64 " program%s started", total, programs,
+                        programs == 1 ? "" : "s");
+        if (lost != UNKNOWN && lost > 0)
+                fprintf(p->f, ", %" PRIu64 " event%s missed", lost, lost == 1 ? "" : "s");
+        fputc('\n', p->f);
+}
+
 static void print_leftovers(const Page *p)
 {
         const cJSON *processes = get(p->receipt, "processes"), *list = get(processes, "leftover"), *process;
@@ -329,16 +346,67 @@ static void print_leftovers(const Page *p)
         fprintf(p->f, "%" PRIu64 " process%s", total, total == 1 ? "" : "es");
         cJSON_ArrayForEach(process, list)
         {
+                const char *program = get_text(process, "program");
                 uint64_t pid = get_number(process, "pid");
 
                 if (n == LEFTOVERS_MAX)
                         break;
                 fputs(n++ == 0 ? ": " : ", ", p->f);
-                put(p, get_text(process, "comm"), LINE_TEXT_MAX);
+                put(p, program ? program : get_text(process, "comm"), LINE_TEXT_MAX);
                 if (pid != UNKNOWN)
                         fprintf(p->f, " (%" PRIu64 ")", pid);
         }
         fputs(total > n && n > 0 ? ", ...\n" : "\n", p->f);
+}
+
+/* "tcp 127.0.0.1:80", "unix @name" */
+static void put_socket(const Page *p, const cJSON *socket)
+{
+        const char *protocol = get_text(socket, "protocol"), *address = get_text(socket, "local_address");
+        uint64_t port = get_number(socket, "local_port");
+
+        put(p, protocol ? protocol : get_text(socket, "family"), LINE_TEXT_MAX);
+        fputc(' ', p->f);
+        if (!address) {
+                fputs(cJSON_IsTrue(get(socket, "abstract")) ? "@" : "", p->f);
+                put(p, get_text(socket, "name"), LINE_TEXT_MAX);
+                return;
+        }
+        fputs(strchr(address, ':') ? "[" : "", p->f);
+        put(p, address, LINE_TEXT_MAX);
+        fputs(strchr(address, ':') ? "]" : "", p->f);
+        if (port != UNKNOWN)
+                fprintf(p->f, ":%" PRIu64, port);
+}
+
+static void print_sockets(const Page *p)
+{
+        const cJSON *sockets = get(p->receipt, "sockets"), *list = get(sockets, "listening"), *socket;
+        uint64_t total = get_number(get(sockets, "totals"), "listening"),
+                 left = get_number(get(sockets, "totals"), "leftover");
+        unsigned n = 0;
+
+        if (total != UNKNOWN && total > 0) {
+                label(p, "listened");
+                cJSON_ArrayForEach(socket, list)
+                {
+                        uint64_t pid = get_number(socket, "pid");
+
+                        if (n == SOCKETS_SHOWN)
+                                break;
+                        fputs(n++ == 0 ? "" : ", ", p->f);
+                        put_socket(p, socket);
+                        if (pid != UNKNOWN)
+                                fprintf(p->f, " (%" PRIu64 ")", pid);
+                }
+                if (total > n)
+                        fprintf(p->f, "%sand %" PRIu64 " more", n > 0 ? ", " : "", total - n);
+                fputc('\n', p->f);
+        }
+        if (left != UNKNOWN && left > 0) {
+                label(p, "left");
+                fprintf(p->f, "%" PRIu64 " open socket%s\n", left, left == 1 ? "" : "s");
+        }
 }
 
 /* "tcp example.org:443", by its name where it has one. */
@@ -464,7 +532,9 @@ int summary_print(FILE *f, const cJSON *receipt, const char *receipt_path, bool 
         print_memory(&p);
         print_hits(&p);
         print_changes(&p);
+        print_processes(&p);
         print_leftovers(&p);
+        print_sockets(&p);
         print_egress(&p);
         print_output(&p, "stdout", "stdout_info");
         print_output(&p, "stderr", "stderr_info");

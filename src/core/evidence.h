@@ -98,8 +98,10 @@ typedef struct SocketRecord {
         bool abstract;
         int state; /* as in <netinet/tcp.h>: TCP_LISTEN …; 0: none */
         uint64_t inode;
-        pid_t pid;     /* a process that holds it; 0: unknown */
-        char *program; /* its program's path or comm; NULL: unknown */
+        uint64_t peer_inode; /* AF_UNIX: of the socket at the other end; 0: none */
+        bool left;           /* open when the main process had ended */
+        pid_t pid;           /* a process that holds it; 0: unknown */
+        char *program;       /* its program's path or comm; NULL: unknown */
 } SocketRecord;
 
 typedef struct SocketList {
@@ -111,7 +113,7 @@ typedef struct SocketList {
 typedef struct SocketEvidence {
         bool observed;
         uint64_t lost;
-        SocketList listening; /* every one that listened during the run, also for a moment */
+        SocketList listening; /* every place where one listened during the run, also for a moment */
         SocketList leftover;  /* open when the main process had ended, listening or not */
         SocketList closed;    /* seen to be closed during the run */
 } SocketEvidence;

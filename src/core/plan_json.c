@@ -4,9 +4,9 @@
  *   qscope.plan/v1 = { schema, job_id, run_id, policy {name, sha256}, posture, network,
  *     argv, cwd, workspace, home, env [{name, source}], timeout_sec, grace_ms, limits {key: number or null},
  *     units { slice {name, properties ["Name=value"…]}, service {…} (bounded: scope {…}) }, run_dir,
- * root_dir, layer {type, bytes, inodes}, mounts [{path, source, mode}], files [{path, mode, bytes or
- * source}], stdin, expected_exit, allow_changes (null: not judged), scratch_writes, expect [what is asked…],
- *     refusals [{code, message}] }
+ *     root_dir, layer {type, bytes, inodes}, mounts [{path, source, mode}], files [{path, mode, bytes or
+ *     source}], stdin, expected_exit, allow_changes (null: not judged), scratch_writes, expect [what is
+ * asked…], refusals [{code, message}] }
  *
  * Values of the environment and contents of files never appear. */
 

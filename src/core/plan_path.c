@@ -175,6 +175,7 @@ static int refuse_layer_keys(Plan *plan)
                 { "job.workspace: \"fresh\"", plan->workspace == WORKSPACE_FRESH },
                 { "job.files", plan->job->n_files > 0 },
                 { "allow_changes", plan->allow_changes != NULL },
+                { "the policy's scratch_writes: \"fail\"", plan->policy->scratch_writes == SCRATCH_FAIL },
         };
 
         for (size_t i = 0; i < ELEMENTSOF(keys); i++)

@@ -43,6 +43,8 @@ static const ReasonInfo reason_table[] = {
                        "job if the need is real." },
         { "leftover_process", "Have the command wait for its children, or set expect.allow_leftovers "
                               "if they are harmless." },
+        { "listening", "Have the command stop its servers before it ends; ports that it may listen on go into "
+                       "expect.allow_listen." },
         { "egress", "Bring what it would download in files or the workspace; if it may try and fail, name the "
                     "destination in expect.allow_egress." },
         { "unexpected_change", "Look at fs.unexpected; add the paths to allow_changes only if the job "

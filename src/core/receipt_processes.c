@@ -74,7 +74,7 @@ static int add_node(cJSON *list, const ProcessNode *node)
 
 static int add_tree(cJSON *processes, const ProcessTree *tree)
 {
-        bool any = tree->observed || tree->complete;
+        bool any = tree->observed || tree->complete || tree->n > 0;
         cJSON *list = any ? json_add_array(processes, "tree") : NULL;
         int r = any ? (list ? 0 : -ENOMEM) : json_add_null(processes, "tree");
 

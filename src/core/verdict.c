@@ -122,9 +122,10 @@ static int judge_leftovers(const Plan *plan, const Outcome *o, Judgement *j)
         if (total == 0 || plan->job->expect.allow_leftovers)
                 return 0;
         for (size_t i = 0; i < MIN(list->n, (size_t) LEFTOVERS_NAMED); i++) {
-                const char *comm = list->items[i].comm ? list->items[i].comm : "?";
+                const ProcessRecord *process = &list->items[i];
+                const char *shown = process->program ? process->program : process->comm ? process->comm : "?";
 
-                text_excerpt(comm, strlen(comm), name, sizeof(name));
+                text_excerpt(shown, strlen(shown), name, sizeof(name));
                 used += (size_t) snprintf(text + used, sizeof(text) - used, "%s%s (pid %d)",
                                 i == 0 ? ": " : ", ", name, (int) list->items[i].pid);
         }

@@ -126,24 +126,38 @@ typedef struct Printer {
 
 static void print_value(Printer *p, const cJSON *item, unsigned depth);
 
+/* A memory stream that cannot grow drops bytes without setting its error flag; only the call tells. */
+static void put_bytes(Printer *p, const void *data, size_t size)
+{
+        if (fwrite(data, 1, size, p->out) != size)
+                p->error = -ENOMEM;
+}
+
+static void put(Printer *p, const char *text)
+{
+        put_bytes(p, text, strlen(text));
+}
+
 static void print_newline(Printer *p, unsigned depth)
 {
         if (!p->indented)
                 return;
-        (void) fputc('\n', p->out);
+        put(p, "\n");
         for (unsigned i = 0; i < depth; i++)
-                (void) fputs("  ", p->out);
+                put(p, "  ");
 }
 
 static void print_control(Printer *p, uint8_t c)
 {
         static const char from[] = "\b\f\n\r\t", to[] = "bfnrt";
         const char *found = c ? strchr(from, c) : NULL;
+        char text[8];
 
         if (found)
-                (void) fprintf(p->out, "\\%c", to[found - from]);
+                (void) snprintf(text, sizeof(text), "\\%c", to[found - from]);
         else
-                (void) fprintf(p->out, "\\u%04x", c);
+                (void) snprintf(text, sizeof(text), "\\u%04x", c);
+        put(p, text);
 }
 
 /* Bytes that are not UTF-8 become U+FFFD: whatever built the tree, what is printed is JSON. */
@@ -152,21 +166,21 @@ static void print_string(Printer *p, const char *text)
         const uint8_t *bytes = (const uint8_t *) text;
         size_t size = strlen(text), n;
 
-        (void) fputc('"', p->out);
+        put(p, "\"");
         for (size_t i = 0; i < size; i += n) {
                 n = utf8_sequence(bytes + i, size - i);
                 if (n == 0) {
-                        (void) fputs("\xef\xbf\xbd", p->out);
+                        put(p, "\xef\xbf\xbd");
                         n = 1;
                 } else if (bytes[i] < 0x20 || bytes[i] == 0x7f) {
                         print_control(p, bytes[i]);
                 } else {
                         if (bytes[i] == '"' || bytes[i] == '\\')
-                                (void) fputc('\\', p->out);
-                        (void) fwrite(bytes + i, 1, n, p->out);
+                                put(p, "\\");
+                        put_bytes(p, bytes + i, n);
                 }
         }
-        (void) fputc('"', p->out);
+        put(p, "\"");
 }
 
 /* The shortest text that reads back as the same double. */
@@ -175,11 +189,12 @@ static void print_number(Printer *p, double value)
         char text[64];
 
         if (!isfinite(value)) {
-                (void) fputs("null", p->out);
+                put(p, "null");
                 return;
         }
         if (value == trunc(value) && fabs(value) <= (double) EXACT_MAX) {
-                (void) fprintf(p->out, "%" PRId64, (int64_t) value);
+                (void) snprintf(text, sizeof(text), "%" PRId64, (int64_t) value);
+                put(p, text);
                 return;
         }
         for (int digits = 15; digits <= 17; digits++) {
@@ -187,7 +202,7 @@ static void print_number(Printer *p, double value)
                 if (strtod(text, NULL) == value)
                         break;
         }
-        (void) fputs(text, p->out);
+        put(p, text);
 }
 
 static int compare_members(const void *a, const void *b)
@@ -225,20 +240,20 @@ static void print_container(Printer *p, const cJSON *item, unsigned depth)
         size_t n;
         _cleanup_free_ const cJSON **children = collect(p, item, &n);
 
-        (void) fputc(object ? '{' : '[', p->out);
+        put(p, object ? "{" : "[");
         for (size_t i = 0; children && i < n; i++) {
                 if (i > 0)
-                        (void) fputc(',', p->out);
+                        put(p, ",");
                 print_newline(p, depth + 1);
                 if (object) {
                         print_string(p, children[i]->string ? children[i]->string : "");
-                        (void) fputs(p->indented ? ": " : ":", p->out);
+                        put(p, p->indented ? ": " : ":");
                 }
                 print_value(p, children[i], depth + 1);
         }
         if (n > 0)
                 print_newline(p, depth);
-        (void) fputc(object ? '}' : ']', p->out);
+        put(p, object ? "}" : "]");
 }
 
 static void print_value(Printer *p, const cJSON *item, unsigned depth)
@@ -248,11 +263,11 @@ static void print_value(Printer *p, const cJSON *item, unsigned depth)
         else if (cJSON_IsString(item))
                 print_string(p, item->valuestring);
         else if (cJSON_IsRaw(item))
-                (void) fputs(item->valuestring, p->out);
+                put(p, item->valuestring);
         else if (cJSON_IsNumber(item))
                 print_number(p, item->valuedouble);
         else
-                (void) fputs(cJSON_IsTrue(item) ? "true" : cJSON_IsFalse(item) ? "false" : "null", p->out);
+                put(p, cJSON_IsTrue(item) ? "true" : cJSON_IsFalse(item) ? "false" : "null");
 }
 
 static char *print(const cJSON *item, bool indented, bool sorted, const char *end)
@@ -268,9 +283,7 @@ static char *print(const cJSON *item, bool indented, bool sorted, const char *en
         saved = uselocale(newlocale(LC_ALL_MASK, "C", (locale_t) 0)); /* static, cannot fail for "C" */
         print_value(&p, item, 0);
         (void) uselocale(saved);
-        (void) fputs(end, p.out);
-        if (ferror(p.out))
-                p.error = -ENOMEM;
+        put(&p, end);
         if (fclose(p.out) != 0 || p.error < 0) {
                 free(text);
                 return NULL;

@@ -208,12 +208,11 @@ static int on_main_exit(
 
         sd_event_source_disable_unref(run->exit_source);
         run->exit_source = NULL;
-        run_read_output(run);
         return run_main_ended(run);
 }
 
-/* All sources have the same priority, so that the event loop takes them in turn: endless output must not keep
- * the deadline, a signal or the end from being seen. */
+/* The same priority for all that the job does, so that the event loop takes them in turn: endless output must
+ * not keep the end from being seen. */
 static int watch(Run *run)
 {
         int r = sd_event_add_io(run->event, &run->exit_source, run->pidfd, EPOLLIN, on_main_exit, run);

@@ -400,8 +400,10 @@ static void clear(Run *run)
                 *fds[i] = safe_close(*fds[i]);
         for (size_t i = 0; i < 2; i++)
                 run->captures[i] = capture_free(run->captures[i]);
+        error_counter_give(run->errors, &run->closing);
         run->errors = error_counter_free(run->errors);
         observers_clear(run);
+        closing_finish(&run->closing);
         bounded_reap(run);
         run->fs = jobfs_free(run->fs);
         run->dir = run->stop_failed ? rundir_abandon(run->dir) : rundir_free(run->dir);
@@ -446,6 +448,7 @@ int run_execute(const Plan *plan, const RunOptions *options, Outcome *outcome)
                 .service_fd = -EBADF,
                 .events_fd = -EBADF,
                 .tasks_fd = -EBADF,
+                .ipcns_fd = -EBADF,
                 .stdin_fd = -EBADF,
                 .output_fds = { -EBADF, -EBADF },
                 .phase_start_usec = now_monotonic(),

@@ -40,13 +40,6 @@ int on_output(sd_event_source *source, _unused_ int fd, _unused_ uint32_t revent
         return 0;
 }
 
-void run_read_output(Run *run)
-{
-        for (size_t i = 0; i < 2; i++)
-                if (run->output_sources[i])
-                        read_output(run, i);
-}
-
 /* Nobody can write any more: what is in the pipes is all there will be. */
 static void drain_output(Run *run)
 {

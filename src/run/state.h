@@ -12,8 +12,10 @@
 #include "run/run.h"
 #include "run/rundir.h"
 #include "sys/capture.h"
+#include "sys/closing.h"
 #include "sys/errors.h"
 #include "sys/manager.h"
+#include "sys/sockets.h"
 
 typedef enum RunState {
         RUN_STARTING, /* the manager has been asked; the stage is not at the gate yet */
@@ -61,10 +63,14 @@ typedef struct Run {
         Capture *captures[2];
         ErrorCounter *errors;
         struct ProcessWatch *processes; /* watch_processes.h */
-        Usage base;                     /* what the slice had used when the gate was opened */
+        Sockets *sockets;               /* NULL: they are not observed */
+        int ipcns_fd;                   /* the job's own IPC namespace; < 0: it has none */
+        uint64_t keys_before;           /* of the job's uid, at the gate */
+        Closing closing;
+        Usage base; /* what the slice had used when the gate was opened */
 
         sd_event_source *gate_source, *life_source, *exit_source, *events_source, *tasks_source,
-                        *output_sources[2];
+                        *sockets_source, *output_sources[2];
         sd_event_source *timers[_RUN_TIMER_MAX], *signals[3];
 
         pid_t child; /* bounded: the stage, started by us and not waited for yet; 0: none */
@@ -149,6 +155,4 @@ int run_main_ended(Run *run);
 int run_advance(Run *run);
 int on_cgroup_events(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 int on_tasks_events(sd_event_source *source, int fd, uint32_t revents, void *userdata);
-/* What a job printed before its end is read before the end is seen. */
-void run_read_output(Run *run);
 int on_output(sd_event_source *source, int fd, uint32_t revents, void *userdata);

@@ -138,14 +138,27 @@ static int open_trace(Run *run, ProcessWatch *watch)
 static int open_programs(Run *run, ProcessWatch *watch)
 {
         Error reason = ERROR_INIT;
-        int r = programs_open(run->proc_fd, &watch->programs, &reason);
+        int r;
+
+        /* Its mounts are the host's: everybody would be held up. */
+        if (is_bounded(run))
+                return outcome_blind_spot(run->outcome,
+                                "processes.tree: in the posture bounded, programs and their arguments are looked up "
+                                "after their start, and may be missed");
+        r = programs_open(run->proc_fd, &watch->programs, &reason);
 
         if (r < 0)
                 return outcome_blind_spot(run->outcome,
                                 "processes.tree: programs and their arguments are looked up after their start, "
                                 "and may be missed (%s)",
                                 reason.text);
-        return watch_source(run, programs_fd(watch->programs), on_programs, &watch->programs_source);
+        if (programs_unwatched(watch->programs))
+                r = outcome_blind_spot(run->outcome,
+                                "processes.tree: fanotify cannot watch %s: programs and their arguments are looked "
+                                "up after their start there, and may be missed",
+                                programs_unwatched(watch->programs));
+        return r < 0 ? r
+                     : watch_source(run, programs_fd(watch->programs), on_programs, &watch->programs_source);
 }
 
 int processes_attach(Run *run, Error *e)
@@ -207,7 +220,7 @@ void processes_finish(Run *run)
                 tree->lost += trace_lost(watch->trace);
         if (watch->programs)
                 tree->lost += programs_lost(watch->programs);
-        tree->complete = watch->programs && !watch->broken;
+        tree->complete = watch->programs && !programs_unwatched(watch->programs) && !watch->broken;
 }
 
 void processes_clear(Run *run)
@@ -218,6 +231,8 @@ void processes_clear(Run *run)
                 return;
         sd_event_source_disable_unref(watch->trace_source);
         sd_event_source_disable_unref(watch->programs_source);
+        trace_give(watch->trace, &run->closing);
+        programs_give(watch->programs, &run->closing);
         trace_free(watch->trace);
         programs_free(watch->programs);
         tree_builder_free(watch->tree);

@@ -3,8 +3,24 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/sched.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+
+void closing_take(Closing *closing, int *fds, size_t n)
+{
+        int *larger = reallocarray(closing->fds, closing->n + n + 1, sizeof(int));
+
+        if (larger)
+                closing->fds = larger;
+        for (size_t i = 0; i < n; i++) {
+                if (larger && fds[i] >= 0)
+                        closing->fds[closing->n++] = TAKE_FD(fds[i]);
+                else
+                        fds[i] = safe_close(fds[i]);
+        }
+}
 
 static int compare(const void *a, const void *b)
 {
@@ -13,62 +29,51 @@ static int compare(const void *a, const void *b)
         return *x < *y ? -1 : *x > *y;
 }
 
-/* Sorted, each at most once. Everything else must not live longer than qscope: its lock, its output. */
-static void only_keep(const int *fds, size_t n)
+/* Holds the sorted descriptors until the pipe, one of them, is closed at its other end. Everything else must
+ * not live longer than qscope: its lock, its output. */
+static _Noreturn void hold(const int *fds, size_t n, int pipe_fd)
 {
         unsigned from = 0;
+        char byte;
 
+        (void) prctl(PR_SET_NAME, "closing", 0, 0, 0);
         for (size_t i = 0; i < n; i++) {
                 if ((unsigned) fds[i] > from)
                         (void) close_range(from, (unsigned) fds[i] - 1, 0);
                 from = (unsigned) fds[i] + 1;
         }
         (void) close_range(from, ~0u, 0);
-}
-
-static _Noreturn void hold(int *fds, size_t n, int pipe_fd)
-{
-        char byte;
-
-        /* Nobody's child, so that nobody has to wait for it. */
-        if (fork() != 0)
-                _exit(0);
-        (void) prctl(PR_SET_NAME, "closing", 0, 0, 0);
-        fds[n++] = pipe_fd;
-        qsort(fds, n, sizeof(int), compare);
-        only_keep(fds, n);
         while (read(pipe_fd, &byte, 1) < 0 && errno == EINTR)
                 ;
         _exit(0);
 }
 
-/* The numbers that are none are left out; there is room for one more. */
-static int *copy_valid(const int *fds, size_t n, size_t *ret_n)
+/* A child whose end is told to nobody, so that nobody mistakes it for another one. */
+static pid_t fork_silently(void)
 {
-        int *copy = calloc(n + 1, sizeof(int));
+        struct clone_args args = { .exit_signal = 0 };
 
-        *ret_n = 0;
-        for (size_t i = 0; copy && i < n; i++)
-                if (fds[i] >= 0)
-                        copy[(*ret_n)++] = fds[i];
-        return copy;
+        return (pid_t) syscall(SYS_clone3, &args, sizeof(args));
 }
 
-void close_later(int *fds, size_t n)
+void closing_finish(Closing *closing)
 {
-        size_t valid = 0;
-        _cleanup_free_ int *copy = copy_valid(fds, n, &valid);
         int pair[2] = { -EBADF, -EBADF };
         pid_t pid = -1;
 
-        if (copy && valid > 0 && pipe2(pair, O_CLOEXEC) == 0)
-                pid = fork();
-        if (pid == 0)
-                hold(copy, valid, pair[0]);
-        for (size_t i = 0; i < n; i++)
-                fds[i] = safe_close(fds[i]);
-        safe_close(pair[0]);
-        safe_close(pair[1]); /* and now the other may close them */
-        while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        /* Those of earlier runs. */
+        while (waitpid(-1, NULL, WNOHANG | (int) __WCLONE) > 0)
                 ;
+        if (closing->n > 0 && pipe2(pair, O_CLOEXEC) == 0) {
+                closing->fds[closing->n++] = pair[0];
+                qsort(closing->fds, closing->n, sizeof(int), compare);
+                pid = fork_silently();
+        }
+        if (pid == 0)
+                hold(closing->fds, closing->n, pair[0]);
+        for (size_t i = 0; i < closing->n; i++)
+                safe_close(closing->fds[i]);
+        safe_close(pair[1]); /* and now the other one may, too */
+        free(closing->fds);
+        *closing = (Closing){ 0 };
 }

@@ -6,6 +6,13 @@
 
 #include "base/error.h"
 
-/* Closes them here, and at last in a process of its own that ends then. Falls back to closing them at once.
- */
-void close_later(int *fds, size_t n);
+typedef struct Closing {
+        int *fds;
+        size_t n;
+} Closing;
+
+/* Takes over descriptors (those that are none are left out) and leaves -EBADF. */
+void closing_take(Closing *closing, int *fds, size_t n);
+
+/* Closes them here, and last in a process of its own that ends then; if there can be none, at once. */
+void closing_finish(Closing *closing);

@@ -5,7 +5,6 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
-#include "sys/closing.h"
 #include "sys/tracefs.h"
 
 struct ErrorCounter {
@@ -13,11 +12,18 @@ struct ErrorCounter {
         int *fds; /* _COUNTED_ERROR_MAX × n_cpus: an event of a control group counts on one CPU only */
 };
 
+void error_counter_give(ErrorCounter *counter, Closing *closing)
+{
+        if (counter)
+                closing_take(closing, counter->fds, _COUNTED_ERROR_MAX * counter->n_cpus);
+}
+
 ErrorCounter *error_counter_free(ErrorCounter *counter)
 {
         if (!counter)
                 return NULL;
-        close_later(counter->fds, counter->fds ? _COUNTED_ERROR_MAX * counter->n_cpus : 0);
+        for (size_t i = 0; i < _COUNTED_ERROR_MAX * counter->n_cpus; i++)
+                safe_close(counter->fds[i]);
         free(counter->fds);
         free(counter);
         return NULL;

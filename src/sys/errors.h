@@ -6,6 +6,7 @@
  * By perf_event_open(2) on the tracepoint raw_syscalls:sys_exit. */
 
 #include "base/error.h"
+#include "sys/closing.h"
 
 typedef struct ErrorCounter ErrorCounter;
 
@@ -22,5 +23,7 @@ typedef enum CountedError {
 int error_counter_open(int cgroup_fd, ErrorCounter **ret);
 /* How many system calls failed so until now; UNKNOWN when it cannot be read. */
 uint64_t error_counter_read(const ErrorCounter *counter, CountedError error);
+/* Gives its descriptors away before it is freed. */
+void error_counter_give(ErrorCounter *counter, Closing *closing);
 ErrorCounter *error_counter_free(ErrorCounter *counter);
 DEFINE_CLEANUP(ErrorCounter *, error_counter_free)

@@ -12,7 +12,6 @@
 #include <time.h>
 
 #include "base/text.h"
-#include "sys/closing.h"
 #include "sys/file.h"
 #include "sys/mount.h"
 
@@ -33,16 +32,29 @@ struct Programs {
         int fd, root_fd;
         unsigned waits; /* left, of those for processes to sleep */
         uint64_t lost;
+        char *unwatched; /* the first mount that could not be marked */
 };
+
+void programs_give(Programs *programs, Closing *closing)
+{
+        if (programs)
+                closing_take(closing, &programs->fd, 1);
+}
 
 Programs *programs_free(Programs *programs)
 {
         if (!programs)
                 return NULL;
-        close_later(&programs->fd, 1);
+        safe_close(programs->fd);
         safe_close(programs->root_fd);
+        free(programs->unwatched);
         free(programs);
         return NULL;
+}
+
+const char *programs_unwatched(const Programs *programs)
+{
+        return programs->unwatched;
 }
 
 int programs_fd(const Programs *programs)
@@ -57,11 +69,6 @@ uint64_t programs_lost(const Programs *programs)
 
 /* --- opening --- */
 
-typedef struct Marking {
-        const Programs *programs;
-        Error *e;
-} Marking;
-
 static bool has_option(const char *options, const char *wanted)
 {
         size_t length = strlen(wanted);
@@ -74,8 +81,7 @@ static bool has_option(const char *options, const char *wanted)
 
 static int mark(void *userdata, const char *target, const char *options)
 {
-        Marking *marking = userdata;
-        const Programs *programs = marking->programs;
+        Programs *programs = userdata;
 
         if (has_option(options, "noexec"))
                 return 0;
@@ -85,13 +91,14 @@ static int mark(void *userdata, const char *target, const char *options)
         /* Under another mount, where the job cannot reach it either. */
         if (errno == ENOENT || errno == ENOTDIR)
                 return 0;
-        return error_errno(marking->e, -errno, "fanotify cannot watch the job's %s", target);
+        if (!programs->unwatched)
+                programs->unwatched = strdup(target);
+        return programs->unwatched ? 0 : -ENOMEM;
 }
 
 int programs_open(int proc_fd, Programs **ret, Error *e)
 {
         _cleanup_(programs_freep) Programs *programs = calloc(1, sizeof(*programs));
-        Marking marking = { programs, e };
         int r;
 
         if (!programs)
@@ -102,9 +109,9 @@ int programs_open(int proc_fd, Programs **ret, Error *e)
                         O_RDONLY | O_LARGEFILE | O_CLOEXEC | O_NOATIME);
         if (programs->root_fd < 0 || programs->fd < 0)
                 return error_errno(e, -errno, "fanotify_init");
-        r = mount_visit(proc_fd, mark, &marking);
+        r = mount_visit(proc_fd, mark, programs);
         if (r < 0)
-                return r;
+                return error_errno(e, r, "the job's mounts");
         *ret = TAKE_PTR(programs);
         return 0;
 }

@@ -9,12 +9,15 @@
 #include <sys/types.h>
 
 #include "core/evidence.h"
+#include "sys/closing.h"
 
 typedef struct Programs Programs;
 
 /* Marks every mount below the root of a held process from which a program can be executed. proc_fd: its /proc
- * directory. A negative errno with a sentence: this host does not allow it, or a mount would stay unseen. */
+ * directory. A negative errno with a sentence: this host does not allow it. */
 int programs_open(int proc_fd, Programs **ret, Error *e);
+/* A mount from which programs start unseen, since it could not be marked; NULL: there is none. */
+const char *programs_unwatched(const Programs *programs);
 /* Becomes readable when a process of the job waits for an answer; owned by it. */
 int programs_fd(const Programs *programs);
 
@@ -27,5 +30,7 @@ typedef bool (*ProgramsHandler)(void *userdata, const ProgramStart *start, int f
 int programs_answer(Programs *programs, ProgramsHandler handler, void *userdata);
 /* Starts that were let through unseen, or not understood. */
 uint64_t programs_lost(const Programs *programs);
+/* Gives its descriptor away before it is freed. */
+void programs_give(Programs *programs, Closing *closing);
 Programs *programs_free(Programs *programs);
 DEFINE_CLEANUP(Programs *, programs_free)

@@ -10,7 +10,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "sys/closing.h"
 #include "sys/tracefs.h"
 
 /* What the buffers of all CPUs may take together, and each of them. */
@@ -95,6 +94,12 @@ struct Trace {
         uint64_t order, lost;
 };
 
+void trace_give(Trace *trace, Closing *closing)
+{
+        if (trace)
+                closing_take(closing, trace->fds, trace->n_cpus * _SOURCE_MAX);
+}
+
 Trace *trace_free(Trace *trace)
 {
         if (!trace)
@@ -105,7 +110,8 @@ Trace *trace_free(Trace *trace)
                 if (page)
                         (void) munmap(page, trace->ring_size + (size_t) getpagesize());
         }
-        close_later(trace->fds, trace->n_cpus * _SOURCE_MAX);
+        for (size_t i = 0; i < trace->n_cpus * _SOURCE_MAX; i++)
+                safe_close(trace->fds[i]);
         free(trace->fds);
         safe_close(trace->epoll_fd);
         free(trace->cpus);

@@ -5,6 +5,7 @@
  * busy host costs nothing, and numbers come as the caller's pid namespace counts them. */
 
 #include "core/evidence.h"
+#include "sys/closing.h"
 
 typedef struct Trace Trace;
 
@@ -24,5 +25,7 @@ typedef int (*TraceHandler)(void *userdata, const TraceEvent *event);
 int trace_read(Trace *trace, TraceHandler handler, void *userdata);
 /* Events that the kernel had no room for, or that could not be understood, until now. */
 uint64_t trace_lost(const Trace *trace);
+/* Gives its descriptors away before it is freed. */
+void trace_give(Trace *trace, Closing *closing);
 Trace *trace_free(Trace *trace);
 DEFINE_CLEANUP(Trace *, trace_free)

@@ -182,8 +182,27 @@ def _loops():
     for name in _listing("/sys/block"):
         backing = read(f"/sys/block/{name}/loop/backing_file", "").strip()
         if backing and ("qscope" in backing or backing.endswith("(deleted)")):
-            found.add(f"loop device {name} on {backing}")
+            if not _is_of_another_bed(name):
+                found.add(f"loop device {name} on {backing}")
     return found
+
+
+def _is_of_another_bed(name):
+    """A container shows the loop devices of its host, those of other containers among them. One that
+    goes by itself when it is no longer used, and is used by nobody here, is none of ours."""
+    if not is_container() or read(f"/sys/block/{name}/loop/autoclear", "0").strip() != "1":
+        return False
+    device = read(f"/sys/block/{name}/dev", "").strip()
+    for pid in filter(str.isdigit, _listing("/proc")):
+        if f" {device} " in read(f"/proc/{pid}/mountinfo", ""):
+            return False
+        for number in _listing(f"/proc/{pid}/fd"):
+            try:
+                if os.readlink(f"/proc/{pid}/fd/{number}") == f"/dev/{name}":
+                    return False
+            except OSError:
+                pass
+    return True
 
 
 def processes():

@@ -38,6 +38,25 @@ def test_the_callers_files():
     eq([run["posture"], run["network"]], ["bounded", "host"], "posture and network")
 
 
+@test("smoke")
+def test_processes():
+    """What it starts is seen as in a service, and starting something elsewhere on the host does not
+    wait for qscope."""
+    run = passes(bounded(sh("true a; (exit 3); true b")))
+    processes = run["processes"]
+    eq([processes["lost"], processes["total"]], [0, 4], "processes")
+    eq([item["argv"] for item in processes["tree"][1:]], [["true", "a"], None, ["true", "b"]], "argv")
+    started = start_job(bounded(["sleep", "1"]))
+    check(host.wait_until(lambda: any(name == "sleep" for _, name, _, _ in host.processes()),
+                          lib.bound(10)), "the job did not start")
+    started.kill(signal.SIGSTOP)
+    try:
+        subprocess.run(["true"], timeout=lib.bound(5), check=True)
+    finally:
+        started.kill(signal.SIGCONT)
+    started.finish()
+
+
 @test()
 def test_how_it_ended():
     """Exit status, signal and a command that is not there, as in the other posture."""

@@ -2,7 +2,9 @@
 #include "sample.h"
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 static char *copy(const char *text)
@@ -207,6 +209,53 @@ void sample_leftover(Sample *s, pid_t pid, const char *comm)
                 .pid = pid, .ppid = 1, .comm = copy(comm), .start_usec = UNKNOWN, .state = 'S'
         };
         list->total++;
+}
+
+SocketRecord *sample_listening(Sample *s, uint16_t port, pid_t pid, bool left)
+{
+        SocketList *list = &s->outcome->sockets.listening;
+        SocketRecord record = {
+                .family = AF_INET,
+                .type = SOCK_STREAM,
+                .protocol = IPPROTO_TCP,
+                .local = { .family = AF_INET, .port = port },
+                .state = 10,
+                .inode = 4711,
+                .pid = pid,
+                .left = left,
+                .program = copy("/usr/bin/python3.11"),
+        };
+
+        s->outcome->sockets.observed = true;
+        assert(socket_list_add(list, &record) == 0);
+        return &list->items[list->n - 1];
+}
+
+ProcessNode *sample_process(Sample *s, pid_t pid, pid_t ppid)
+{
+        ProcessTree *tree = &s->outcome->processes;
+
+        tree->items = reallocarray(tree->items, tree->n + 1, sizeof(ProcessNode));
+        assert(tree->items);
+        tree->items[tree->n] = (ProcessNode){
+                .pid = pid, .ppid = ppid, .start_usec = 1500 * tree->n, .end_usec = UNKNOWN, .exit_status = -1
+        };
+        tree->total++;
+        tree->observed = tree->complete = true;
+        return &tree->items[tree->n++];
+}
+
+void sample_program(Sample *s, ProcessNode *node, const char *path, const char *argument)
+{
+        ProgramRun *run;
+
+        node->runs = reallocarray(node->runs, node->n_runs + 1, sizeof(ProgramRun));
+        assert(node->runs);
+        run = &node->runs[node->n_runs++];
+        *run = (ProgramRun){ .path = path ? copy(path) : NULL, .usec = node->start_usec + 250 };
+        if (argument)
+                assert(strv_extend(&run->argv, argument) == 0);
+        s->outcome->processes.programs++;
 }
 
 EgressRecord *sample_egress(Sample *s, EgressProtocol protocol, const char *address, uint16_t port,

@@ -5,6 +5,7 @@
  * which each test adds what it is about. */
 
 #include "core/receipt.h"
+#include "core/sockets.h"
 
 typedef struct Sample {
         Job job;
@@ -37,7 +38,13 @@ void sample_stream(StreamRecord *stream, const void *data, size_t size, size_t h
 
 /* For CHANGE_CHANGED both sides are alike but for the content. */
 FileChange *sample_change(Sample *sample, ChangeKind kind, const char *path, FileType type);
+/* A process of the tree; valid until the next one. */
+ProcessNode *sample_process(Sample *s, pid_t pid, pid_t ppid);
+/* path, argument: NULL: unknown. */
+void sample_program(Sample *s, ProcessNode *node, const char *path, const char *argument);
 void sample_leftover(Sample *sample, pid_t pid, const char *comm);
+/* A TCP socket of pid that listened at 0.0.0.0:port; left: it still did at the end. */
+SocketRecord *sample_listening(Sample *sample, uint16_t port, pid_t pid, bool left);
 
 /* address: IPv4 or IPv6; name and program may be NULL, pid 0: unknown. */
 EgressRecord *sample_egress(Sample *sample, EgressProtocol protocol, const char *address, uint16_t port,

@@ -22,6 +22,7 @@ static const char *const published[] = {
         "killed_by_limit",
         "limit_hit",
         "leftover_process",
+        "listening",
         "unexpected_change",
         "expect_stdout",
         "expect_stderr",

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/receipt.h"
 
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include "alloc.h"
+#include "core/shared.h"
 #include "files.h"
 #include "sample.h"
 #include "test.h"
@@ -116,6 +119,9 @@ TEST(golden_pass)
         s.job.rationale = (char *) "check that it compiles";
         s.job.meta = cJSON_Parse("{\"model\":\"m\",\"n\":[1,2.5]}");
         s.job.extra = cJSON_Parse("{\"x_ticket\":\"T-1\"}");
+        sample_program(&s, sample_process(&s, 70, 0), "/usr/bin/true", "true");
+        s.outcome->processes.items[0].exit_status = 0;
+        s.outcome->processes.items[0].end_usec = 1234567;
         compare_golden("pass", &s);
 }
 
@@ -184,6 +190,38 @@ TEST(golden_not_found)
         compare_golden("not-found", &s);
 }
 
+/* What a job can leave open and share, one of each kind. */
+static void sample_open(Sample *s)
+{
+        Outcome *o = s->outcome;
+        SocketRecord named = {
+                .family = AF_UNIX, .type = SOCK_STREAM, .state = 10, .inode = 7, .abstract = true
+        };
+        SocketRecord closed = { .family = AF_INET6,
+                .type = SOCK_DGRAM,
+                .protocol = IPPROTO_UDP,
+                .local = { .family = AF_INET6, .address = { [15] = 1 }, .port = 53 },
+                .remote = { .family = AF_INET6, .address = { 0xfe, 0x80 }, .port = 1024 },
+                .state = 7 };
+        FdRecord fd = { .pid = 77, .fd = 3, .kind = "file", .deleted = true, .writable = true };
+        IpcRecord queue = { .kind = "posix_mq", .key = UNKNOWN, .id = UNKNOWN, .size = 5 };
+        IpcRecord shm = { .kind = "sysv_shm", .key = 0x1234, .id = 1, .size = 4096, .pid = 77 };
+
+        sample_listening(s, 8080, 77, true);
+        named.name = strndup("x\xff", 2);
+        named.name_size = 2;
+        fd.target = strdup("/srv/work/gone (deleted)");
+        queue.name = strdup("queue");
+        CHECK(socket_list_add(&o->sockets.leftover, &named) == 0);
+        CHECK(socket_list_add(&o->sockets.closed, &closed) == 0);
+        CHECK(fd_list_add(&o->fds, &fd) == 0);
+        CHECK(ipc_list_add(&o->ipc, &queue) == 0);
+        CHECK(ipc_list_add(&o->ipc, &shm) == 0);
+        o->fds.observed = o->ipc.observed = true;
+        sample_change(s, CHANGE_ADDED, "/dev/shm/sem.lock", FILE_REGULAR)->scratch = true;
+        sample_change(s, CHANGE_ADDED, "/dev/shm/area", FILE_REGULAR)->scratch = true;
+}
+
 TEST(golden_many_causes)
 {
         _sample_ Sample s;
@@ -197,6 +235,18 @@ TEST(golden_many_causes)
         sample_stream(&s.outcome->err, "bad \xff byte\0", 11, 64, 64);
         s.outcome->out.after_exit_bytes = 3;
         sample_leftover(&s, 77, "sleep");
+        sample_open(&s);
+        s.outcome->leftovers.items[0].program = strdup("/usr/bin/python3");
+        sample_program(&s, sample_process(&s, 70, 0), "/usr/bin/dash", "sh");
+        sample_program(&s, s.outcome->processes.items, "/srv/work/a\xff", "a\xff");
+        s.outcome->processes.items[0].runs[1].argv_cut = true;
+        s.outcome->processes.items[0].exit_signal = SIGKILL;
+        sample_process(&s, 77, 70)->origin = strdup("/usr/bin/dash");
+        sample_program(&s, sample_process(&s, 78, 77), NULL, NULL);
+        s.outcome->processes.items[2].exit_status = 3;
+        s.outcome->processes.items[2].end_usec = 9001;
+        s.outcome->processes.truncated = true;
+        s.outcome->processes.lost = 2;
         sample_allow(&s, "/srv/work/allowed");
         sample_change(&s, CHANGE_CHANGED, "/srv/work/lock\n\xff", FILE_REGULAR);
         sample_egress(&s, EGRESS_DNS, "198.18.0.53", 53, "example.org", 12, "/usr/bin/git")->count = 2;
@@ -580,6 +630,7 @@ TEST(out_of_memory)
         sample_change(&s, CHANGE_CHANGED, "/srv/work/\xff", FILE_REGULAR);
         sample_change(&s, CHANGE_ADDED, "/srv/work/link", FILE_SYMLINK)->after.target = strdup("\xfe");
         sample_leftover(&s, 3, "\xfd");
+        sample_open(&s);
         CHECK(outcome_add_fact(s.outcome, "seccomp", true, "2", "2") == 0);
         s.outcome->events.oom_kill = 1;
         s.job.meta = cJSON_Parse("{\"a\":[1]}");

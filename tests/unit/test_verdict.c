@@ -2,6 +2,7 @@
 #include "core/verdict.h"
 
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "alloc.h"
@@ -332,11 +333,66 @@ TEST(leftovers)
                 sample_leftover(&s, pid, "\033[31m");
         assert_message(&s, "leftover_process", "11 processes");
         assert_message(&s, "leftover_process", "\\x1b[31m (pid 43), ...");
+        s.outcome->leftovers.items[0].program = strdup("/usr/bin/python3"); /* it only called itself sleep */
+        assert_message(&s, "leftover_process", "ended: /usr/bin/python3 (pid 41)");
         s.job.expect.allow_leftovers = true;
         assert_verdict(&s, VERDICT_PASS, 0, true, "");
         s.job.expect.allow_leftovers = false;
         sample_signal(&s, SIGTERM);
         assert_verdict(&s, VERDICT_FAIL, -1, false, "signal leftover_process");
+}
+
+TEST(listening)
+{
+        _sample_ Sample s;
+        SocketRecord name = {
+                .family = AF_UNIX, .type = SOCK_STREAM, .state = 10, .abstract = true, .left = true
+        };
+
+        sample_init(&s);
+        s.job.expect.n_allow_listen = 0;
+        sample_listening(&s, 8080, 41, false);
+        assert_verdict(&s, VERDICT_PASS, 0, true, ""); /* closed again, and nobody asked */
+        sample_listening(&s, 8081, 41, true);
+        assert_verdict(&s, VERDICT_FAIL, 0, true, "listening");
+        assert_message(&s, "listening",
+                        "1 socket was listening that the command had left open: tcp 0.0.0.0:8081 (pid 41)");
+        s.job.expect.allow_listen = calloc(2, sizeof(uint16_t));
+        assert_message(&s, "listening", "2 sockets were listening that expect.allow_listen does not have");
+        s.job.expect.allow_listen[s.job.expect.n_allow_listen++] = 8080;
+        assert_message(&s, "listening", "1 socket was");
+        s.job.expect.allow_listen[s.job.expect.n_allow_listen++] = 8081;
+        assert_verdict(&s, VERDICT_PASS, 0, true, "");
+        name.name = malloc(4);
+        CHECK(name.name);
+        memcpy(name.name, "a\0\033", 4);
+        name.name_size = 3;
+        CHECK(socket_list_add(&s.outcome->sockets.listening, &name) == 0);
+        assert_message(&s, "listening", "unix @a\\x00\\x1b");
+        s.outcome->sockets.lost = 7;
+        assert_verdict(&s, VERDICT_ERROR, 0, true, "listening evidence_lost");
+        assert_message(&s, "evidence_lost", "7 missed");
+        free(s.job.expect.allow_listen);
+        s.job.expect.allow_listen = NULL;
+}
+
+/* What is beyond the list could be anything. */
+TEST(listening_truncated)
+{
+        _sample_ Sample s;
+        uint16_t port = 1;
+
+        sample_init(&s);
+        s.job.expect.allow_listen = &port;
+        s.job.expect.n_allow_listen = 1;
+        sample_listening(&s, 1, 41, true);
+        assert_verdict(&s, VERDICT_PASS, 0, true, "");
+        s.outcome->sockets.listening.total = 2;
+        assert_verdict(&s, VERDICT_ERROR, 0, true, "evidence_lost");
+        s.job.expect.allow_listen = NULL;
+        s.job.expect.n_allow_listen = 0;
+        s.outcome->sockets.listening.items[0].left = false;
+        assert_verdict(&s, VERDICT_PASS, 0, true, "");
 }
 
 TEST(changes)
@@ -524,6 +580,20 @@ TEST(evidence_lost)
         assert_verdict(&s, VERDICT_ERROR, 1, false, "evidence_lost exit_code");
         s.outcome->abort_signal = SIGINT;
         assert_verdict(&s, VERDICT_ERROR, 1, false, "evidence_lost aborted exit_code");
+}
+
+TEST(processes_missed)
+{
+        _sample_ Sample s;
+
+        sample_init(&s);
+        sample_program(&s, sample_process(&s, 70, 0), "/usr/bin/true", "true");
+        assert_verdict(&s, VERDICT_PASS, 0, true, "");
+        s.outcome->processes.lost = 1;
+        assert_verdict(&s, VERDICT_ERROR, 0, true, "evidence_lost");
+        assert_message(&s, "evidence_lost", "1 event of processes was missed");
+        s.outcome->processes.lost = 12;
+        assert_message(&s, "evidence_lost", "12 events of processes were missed");
 }
 
 TEST(end_not_seen)
