@@ -79,7 +79,8 @@ Outcome *outcome_new(void)
                 .inodes_full = UNKNOWN,
                 .cpu_time_exceeded = UNKNOWN,
         };
-        o->egress.refused_families = o->egress.refused_raw = UNKNOWN;
+        for (RefusedKind kind = 0; kind < _REFUSED_KIND_MAX; kind++)
+                o->egress.refused_total[kind] = UNKNOWN;
         return o;
 }
 

@@ -31,6 +31,7 @@ int observers_attach(Run *run, Error *e)
 void observers_trace(Run *run, const TraceEvent *event)
 {
         watch_sockets_trace(run, event);
+        network_trace(run, event);
 }
 
 void observers_look(Run *run)

@@ -62,10 +62,10 @@ typedef struct Run {
         int stdin_fd, output_fds[2]; /* the job's ends, closed here once they are handed over */
         Capture *captures[2];
         ErrorCounter *errors;
+        struct ProcessWatch *processes; /* watch_processes.h */
         Sockets *sockets;               /* NULL: they are not observed */
         int ipcns_fd;                   /* the job's own IPC namespace; < 0: it has none */
         uint64_t keys_before;           /* of the job's uid, at the gate */
-        struct ProcessWatch *processes; /* watch_processes.h */
         Closing closing;
         Usage base; /* what the slice had used when the gate was opened */
 

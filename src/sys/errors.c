@@ -52,13 +52,6 @@ static void write_filter(CountedError error, char *filter, size_t size)
                                 (int) SYS_clone3);
 #endif
                 break;
-        case COUNTED_FAMILY:
-                (void) snprintf(filter, size, "id == %d && ret == -%d", (int) SYS_socket, EAFNOSUPPORT);
-                break;
-        case COUNTED_RAW:
-                (void) snprintf(filter, size, "id == %d && (ret == -%d || ret == -%d)", (int) SYS_socket,
-                                EPERM, EACCES);
-                break;
         case _COUNTED_ERROR_MAX:
                 break;
         }

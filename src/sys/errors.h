@@ -15,8 +15,6 @@ typedef enum CountedError {
         COUNTED_ENOSPC,      /* a full file system */
         COUNTED_EFBIG,       /* a file over its limit */
         COUNTED_FORK_EAGAIN, /* no more processes or threads */
-        COUNTED_FAMILY,      /* socket(2): the address family is not to be had */
-        COUNTED_RAW,         /* socket(2): a capability is missing */
         _COUNTED_ERROR_MAX,
 } CountedError;
 
