@@ -67,6 +67,7 @@ Outcome *outcome_new(void)
         };
         o->events = (LimitEvents){
                 .oom_kill = UNKNOWN,
+                .oom = UNKNOWN,
                 .memory_max = UNKNOWN,
                 .swap_max = UNKNOWN,
                 .pids_max = UNKNOWN,
@@ -81,6 +82,12 @@ Outcome *outcome_new(void)
         };
         for (RefusedKind kind = 0; kind < _REFUSED_KIND_MAX; kind++)
                 o->egress.refused_total[kind] = UNKNOWN;
+        o->outside = (Interference){
+                .oomd_kills = UNKNOWN,
+                .outer_oom = UNKNOWN,
+                .sent_kill = UNKNOWN,
+                .sent_term = UNKNOWN,
+        };
         return o;
 }
 

@@ -140,11 +140,11 @@ def test_killed_qscope():
     """When qscope dies the job dies: held at the gate or running."""
     run = start_job(bounded(["sleep", "775"]))
     found = host.wait_until(lambda: subprocess.run(["pgrep", "-fx", "sleep 775"],
-                                                   capture_output=True).stdout, lib.bound(5))
+                                                   capture_output=True).stdout, lib.bound(20))
     check(found, "the job did not start")
     run.kill(signal.SIGKILL)
     gone = host.wait_until(lambda: not subprocess.run(["pgrep", "-fx", "sleep 775"],
-                                                      capture_output=True).stdout, lib.bound(2))
+                                                      capture_output=True).stdout, lib.bound(10))
     check(gone, "the job outlived qscope")
     run.process.wait()
     lib.qscope("clean")

@@ -300,8 +300,8 @@ def test_killed_qscope():
     time.sleep(0.2)
     started.kill(signal.SIGKILL)
     started.process.wait()
-    dead = host.wait_until(lambda: not host.job_processes(), lib.bound(1))
-    check(dead, f"alive after a second: {host.job_processes()}")
+    dead = host.wait_until(lambda: not host.job_processes(), lib.bound(3))
+    check(dead, f"alive after a moment: {host.job_processes()}")
 
 
 @test("smoke", timeout=60)
@@ -309,8 +309,7 @@ def test_timeout_in_exec():
     """At the deadline the job is frozen and looked at, although it starts programs all the time."""
     run = fails(job(sh("for i in 1 2 3 4; do (while :; do true; /bin/true; done) & done; wait"),
                     timeout_sec=1))
-    eq(run["timed_out"], True, "timed_out")
-    check(run.seconds < lib.bound(5), f"it took {run.seconds:.1f} s")
+    lib.timed_out(run, 1)
 
 
 def memory_peak(started):
@@ -358,7 +357,7 @@ def test_signal_flood():
                       timeout_sec=30))
     one_of((run.status, run["verdict"], run["processes"]["lost"] > 0),
            [(0, "pass", False), (4, "error", True)], "outcome")
-    check(run.seconds < lib.bound(15), f"it took {run.seconds:.1f} s")
+    check(run["duration_ms"] < 20_000, f"it took {run['duration_ms']} ms")
 
 
 @test("smoke", "vm")
