@@ -13,6 +13,7 @@ int cli_run(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_explain(int argc, char **argv);
 int cli_clean(int argc, char **argv);
+int cli_log(int argc, char **argv);
 
 /* "qscope: SENTENCE" on standard error; returns status. */
 int cli_fail(int status, const Error *e);

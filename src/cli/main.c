@@ -13,6 +13,7 @@ typedef struct Verb {
 
 static const Verb verbs[] = {
         { "run", "run one command under a policy and write a receipt", cli_run },
+        { "log", "list the audit trail; compare receipts with it", cli_log },
         { "explain", "say what a receipt means and what to do next", cli_explain },
         { "doctor", "try what this host can enforce and observe; --selftest", cli_doctor },
         { "clean", "remove what dead runs left behind", cli_clean },

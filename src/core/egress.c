@@ -13,6 +13,7 @@
 #define SYNS_KEPT     256u
 #define NAMES_BASE    0xc6120100u /* 198.18.1.0: what is below is the sink's */
 #define ANCESTORS_MAX 64u
+#define SEND_USEC     (100 * USEC_PER_MSEC) /* from its trace to the device a packet takes less */
 #define RACE_USEC     50u /* two that were sent on two CPUs so close may have changed places */
 
 _Static_assert(SLOTS >= 2 * EGRESS_NAMES_MAX && SLOTS >= 2 * EGRESS_RECORDS_MAX, "tables never fill up");
@@ -28,6 +29,9 @@ struct Egress {
         EgressRecord *records;
         size_t n_records;
         uint64_t total;
+        RefusedRecord *refused;
+        size_t n_refused;
+        uint64_t refused_total[_REFUSED_KIND_MAX];
         char **names; /* the i-th has the address NAMES_BASE + i */
         size_t n_names;
         uint16_t record_slots[SLOTS], name_slots[SLOTS]; /* index + 1; 0: free */
@@ -43,7 +47,8 @@ Egress *egress_new(void)
                 return NULL;
         egress->records = calloc(EGRESS_RECORDS_MAX, sizeof(*egress->records));
         egress->names = strv_new(EGRESS_NAMES_MAX);
-        return egress->records && egress->names ? egress : egress_free(egress);
+        egress->refused = calloc(EGRESS_REFUSED_MAX, sizeof(*egress->refused));
+        return egress->records && egress->names && egress->refused ? egress : egress_free(egress);
 }
 
 Egress *egress_free(Egress *egress)
@@ -52,8 +57,7 @@ Egress *egress_free(Egress *egress)
 
         if (!egress)
                 return NULL;
-        if (egress->records)
-                egress_collect(egress, &rest);
+        egress_collect(egress, &rest);
         egress_evidence_clear(&rest);
         strv_free(egress->names);
         free(egress);
@@ -65,7 +69,10 @@ void egress_collect(Egress *egress, EgressEvidence *ret)
         ret->items = TAKE_PTR(egress->records);
         ret->n = egress->n_records;
         ret->total = egress->total;
-        egress->n_records = 0;
+        ret->refused = TAKE_PTR(egress->refused);
+        ret->n_refused = egress->n_refused;
+        memcpy(ret->refused_total, egress->refused_total, sizeof(ret->refused_total));
+        egress->n_records = egress->n_refused = 0;
 }
 
 /* FNV-1a. A job that makes names collide makes a search long, and no longer than a table. */
@@ -258,6 +265,22 @@ int egress_packet(Egress *egress, const Packet *p, pid_t pid, uint64_t usec, Egr
         return count_attempt(egress, &record, &ret->fresh);
 }
 
+/* --- what was refused --- */
+
+void egress_refused(Egress *egress, RefusedKind kind, pid_t pid, uint64_t usec)
+{
+        egress->refused_total[kind]++;
+        for (size_t i = 0; i < egress->n_refused; i++) {
+                if (egress->refused[i].kind == kind && egress->refused[i].pid == pid) {
+                        egress->refused[i].count++;
+                        return;
+                }
+        }
+        if (egress->n_refused < EGRESS_REFUSED_MAX)
+                egress->refused[egress->n_refused++] =
+                                (RefusedRecord){ .kind = kind, .pid = pid, .count = 1, .first_usec = usec };
+}
+
 /* --- programs --- */
 
 /* Numbers are used again: the process that had this one at that time. */
@@ -288,19 +311,26 @@ static const char *find_program(const ProcessTree *tree, pid_t pid, uint64_t use
         return NULL;
 }
 
+/* Without memory it stays as it was. */
+static void name_program(const ProcessTree *tree, pid_t pid, uint64_t usec, char **program)
+{
+        const char *found = pid > 0 ? find_program(tree, pid, usec) : NULL;
+        char *copy = found ? strdup(found) : NULL;
+
+        if (!copy)
+                return;
+        free(*program);
+        *program = copy;
+}
+
 void egress_name_programs(EgressEvidence *egress, const ProcessTree *tree)
 {
-        for (size_t i = 0; i < egress->n; i++) {
-                EgressRecord *record = &egress->items[i];
-                const char *program =
-                                record->pid > 0 ? find_program(tree, record->pid, record->first_usec) : NULL;
-                char *copy = program ? strdup(program) : NULL;
-
-                if (!copy)
-                        continue;
-                free(record->program);
-                record->program = copy;
-        }
+        for (size_t i = 0; i < egress->n; i++)
+                name_program(tree, egress->items[i].pid, egress->items[i].first_usec,
+                                &egress->items[i].program);
+        for (size_t i = 0; i < egress->n_refused; i++)
+                name_program(tree, egress->refused[i].pid, egress->refused[i].first_usec,
+                                &egress->refused[i].program);
 }
 
 /* --- senders --- */
@@ -310,9 +340,15 @@ void senders_add(SenderQueue *queue, const TraceEvent *event)
         if (queue->n == SENDERS_MAX) {
                 queue->first = (queue->first + 1) % SENDERS_MAX;
                 queue->n--;
+                queue->doubtful = true;
         }
         queue->items[(queue->first + queue->n++) % SENDERS_MAX] =
                         (Sender){ event->pid, event->value, event->usec };
+}
+
+void senders_doubt(SenderQueue *queue)
+{
+        queue->doubtful = true;
 }
 
 static const Sender *sender_at(const SenderQueue *queue, size_t i)
@@ -329,7 +365,7 @@ static bool may_be_swapped(const Sender *a, const Sender *b)
 bool senders_take(SenderQueue *queue, int size, Sender *ret)
 {
         const Sender *found;
-        bool alone;
+        bool sure;
         size_t i = 0;
 
         while (i < queue->n && sender_at(queue, i)->size != size)
@@ -337,21 +373,28 @@ bool senders_take(SenderQueue *queue, int size, Sender *ret)
         if (i == queue->n)
                 return false;
         found = sender_at(queue, i);
-        alone = !may_be_swapped(&queue->last, found);
+        sure = !queue->doubtful && !may_be_swapped(&queue->last, found);
         for (size_t j = i + 1; j < queue->n && sender_at(queue, j)->usec - found->usec < RACE_USEC; j++)
-                alone = alone && !may_be_swapped(found, sender_at(queue, j));
+                sure = sure && !may_be_swapped(found, sender_at(queue, j));
         queue->last = *found;
         queue->first = (queue->first + i + 1) % SENDERS_MAX;
         queue->n -= i + 1;
-        if (alone)
+        if (sure)
                 *ret = queue->last;
-        return alone;
+        return sure;
 }
 
-void senders_expire(SenderQueue *queue, uint64_t usec)
+static void forget_before(SenderQueue *queue, uint64_t usec)
 {
         while (queue->n > 0 && sender_at(queue, 0)->usec < usec) {
                 queue->first = (queue->first + 1) % SENDERS_MAX;
                 queue->n--;
         }
+}
+
+void senders_settle(SenderQueue *queue, uint64_t usec)
+{
+        forget_before(queue, queue->doubtful || usec < SEND_USEC ? usec : usec - SEND_USEC);
+        if (queue->n == 0)
+                queue->doubtful = false;
 }

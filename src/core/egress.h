@@ -15,6 +15,7 @@
 
 #define EGRESS_RECORDS_MAX 1000u
 #define EGRESS_NAMES_MAX   1024u
+#define EGRESS_REFUSED_MAX 100u
 
 typedef struct Egress Egress;
 
@@ -34,7 +35,10 @@ int egress_packet(Egress *egress, const Packet *packet, pid_t pid, uint64_t usec
 /* Whether it is none of the job's: the kernel's own, or a TCP SYN that was sent once more. */
 bool egress_ignores(Egress *egress, const Packet *packet);
 
-/* Moves the records and their total to the evidence. */
+/* Takes note of a way to send that was refused. */
+void egress_refused(Egress *egress, RefusedKind kind, pid_t pid, uint64_t usec);
+
+/* Moves the records and totals to the evidence. */
 void egress_collect(Egress *egress, EgressEvidence *ret);
 
 /* Names the program that each record's process was running then, where the tree tells. */
@@ -42,7 +46,8 @@ void egress_name_programs(EgressEvidence *egress, const ProcessTree *tree);
 
 /* --- who sent a packet: in the order in which processes hand packets to a device, they come out of it --- */
 
-#define SENDERS_MAX 8192u
+/* No fewer than the device holds: what it had no room for is then seen to be too much here, too. */
+#define SENDERS_MAX 4096u
 
 typedef struct Sender {
         pid_t pid;
@@ -53,15 +58,17 @@ typedef struct Sender {
 typedef struct SenderQueue {
         Sender items[SENDERS_MAX], last; /* last: the one that was taken last */
         size_t first, n;
+        bool doubtful; /* senders or packets are missing: nobody is named until the two are in step again */
 } SenderQueue;
 
-/* When it is full the oldest is forgotten: its packet has no sender then. */
 void senders_add(SenderQueue *queue, const TraceEvent *event);
+/* Some senders were lost. */
+void senders_doubt(SenderQueue *queue);
 
 /* The sender of the next packet of the device, which has this size; what was sent before it never came out.
  * False and *ret unchanged: unknown, also where another process sent one of the same size at the same time.
  */
 bool senders_take(SenderQueue *queue, int size, Sender *ret);
 
-/* The device is empty: what was sent before that moment (CLOCK_MONOTONIC) and is left here never came out. */
-void senders_expire(SenderQueue *queue, uint64_t usec);
+/* The device was empty at this moment: what was sent before it and is left here never came out. */
+void senders_settle(SenderQueue *queue, uint64_t usec);

@@ -86,6 +86,9 @@ void egress_evidence_clear(EgressEvidence *egress)
                 free(egress->items[i].program);
         }
         free(egress->items);
+        for (size_t i = 0; i < egress->n_refused; i++)
+                free(egress->refused[i].program);
+        free(egress->refused);
         *egress = (EgressEvidence){ 0 };
 }
 

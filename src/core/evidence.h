@@ -19,10 +19,11 @@ typedef enum TraceKind {
         TRACE_FAILED, /* pid, tid: an execve(2) of this thread failed */
         TRACE_STATUS, /* pid: it called exit_group(value) */
         TRACE_LEFT, /* pid: its first thread called exit(value): its status, unless all are ended together */
-        TRACE_SIGNAL, /* pid: signal `value` ends it; 0: a signal does, and it is not known which */
-        TRACE_EXIT,   /* pid: one of its threads is gone; with the last one, the process */
-        TRACE_LISTEN, /* pid: a TCP socket of it listens at `local` */
-        TRACE_SEND,   /* pid: it handed a packet of `value` bytes to the sink's device */
+        TRACE_SIGNAL,  /* pid: signal `value` ends it; 0: a signal does, and it is not known which */
+        TRACE_EXIT,    /* pid: one of its threads is gone; with the last one, the process */
+        TRACE_LISTEN,  /* pid: a TCP socket of it listens at `local` */
+        TRACE_SEND,    /* pid: it handed a packet of `value` bytes to the sink's device */
+        TRACE_REFUSED, /* pid: a way to send was refused to it: `value` is a RefusedKind */
         _TRACE_KIND_MAX,
 } TraceKind;
 
@@ -140,14 +141,31 @@ typedef struct EgressRecord {
         uint64_t first_usec; /* after the release of the gate */
 } EgressRecord;
 
+/* Ways to send that are not given to a job: so there is no attempt to be seen, only that it asked. */
+typedef enum RefusedKind {
+        REFUSED_FAMILY,   /* socket(2): no such address family here (vsock, packet, …) */
+        REFUSED_RAW,      /* socket(2): a capability is missing (raw) */
+        REFUSED_IO_URING, /* io_uring_setup(2) */
+        _REFUSED_KIND_MAX,
+} RefusedKind;
+
+typedef struct RefusedRecord {
+        RefusedKind kind;
+        pid_t pid;
+        char *program; /* NULL: unknown */
+        uint64_t count;
+        uint64_t first_usec; /* after the release of the gate */
+} RefusedRecord;
+
 typedef struct EgressEvidence {
         bool observed;
         EgressRecord *items;
         size_t n;
-        uint64_t total;            /* attempts, also those of records not listed */
-        uint64_t lost;             /* packets that a flood pushed out before they were read */
-        uint64_t refused_families; /* socket(2) calls refused for their family (vsock, …): UNKNOWN */
-        uint64_t refused_raw;      /* socket(2) calls refused for want of a capability (raw, packet) */
+        uint64_t total; /* attempts, also those of records not listed */
+        uint64_t lost;  /* packets that a flood pushed out before they were read */
+        RefusedRecord *refused;
+        size_t n_refused;
+        uint64_t refused_total[_REFUSED_KIND_MAX]; /* also those not listed; UNKNOWN */
 } EgressEvidence;
 
 /* --- what leftover processes hold open, and what is shared --- */

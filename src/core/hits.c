@@ -29,9 +29,10 @@ static bool is_limited(const Plan *plan, LimitKind kind)
         return plan->limits.value[kind] != LIMIT_UNLIMITED && plan->limits.value[kind] != LIMIT_UNSET;
 }
 
+/* A kill without a group below the job's slice being out of memory is somebody else's: judge_outside.c. */
 static uint64_t memory_killed(const Plan *plan _unused_, const Outcome *o)
 {
-        return known(o->events.oom_kill);
+        return o->events.oom == 0 ? 0 : known(o->events.oom_kill);
 }
 
 /* With swap forbidden, every reclaim "fails" to swap: that says nothing. */

@@ -14,3 +14,10 @@ int processes_judge(const Plan *plan, const Outcome *o, ReasonList *reasons);
 int sockets_judge(const Plan *plan, const Outcome *o, ReasonList *reasons);
 /* judge_egress.c: attempts to leave that were not agreed (expect.allow_egress). */
 int egress_judge(const Plan *plan, const Outcome *o, ReasonList *reasons);
+
+/* judge_outside.c: what others did to the job. */
+int outside_judge(const Outcome *o, ReasonList *reasons);
+/* Whether it was that which ended the main process: then the signal is no cause of its own. */
+bool outside_ended(const Outcome *o);
+/* Whether a reason of that kind stands for a run that was disturbed. */
+bool outside_is_reason(const char *code);

@@ -67,6 +67,7 @@ Outcome *outcome_new(void)
         };
         o->events = (LimitEvents){
                 .oom_kill = UNKNOWN,
+                .oom = UNKNOWN,
                 .memory_max = UNKNOWN,
                 .swap_max = UNKNOWN,
                 .pids_max = UNKNOWN,
@@ -79,7 +80,14 @@ Outcome *outcome_new(void)
                 .inodes_full = UNKNOWN,
                 .cpu_time_exceeded = UNKNOWN,
         };
-        o->egress.refused_families = o->egress.refused_raw = UNKNOWN;
+        for (RefusedKind kind = 0; kind < _REFUSED_KIND_MAX; kind++)
+                o->egress.refused_total[kind] = UNKNOWN;
+        o->outside = (Interference){
+                .oomd_kills = UNKNOWN,
+                .outer_oom = UNKNOWN,
+                .sent_kill = UNKNOWN,
+                .sent_term = UNKNOWN,
+        };
         return o;
 }
 

@@ -62,6 +62,7 @@ typedef struct Usage {
 /* The kernel's counters of limits that fired; UNKNOWN: not available on this host. */
 typedef struct LimitEvents {
         uint64_t oom_kill;                            /* memory.events of the job's slice */
+        uint64_t oom;                                 /* the same: a limit in it or below was the cause */
         uint64_t memory_max;                          /* memory.events max */
         uint64_t swap_max;                            /* memory.swap.events max */
         uint64_t pids_max;                            /* pids.events max */
@@ -73,6 +74,14 @@ typedef struct LimitEvents {
                                        1 */
         char *file_at_limit; /* a file in the layer that is exactly as large as file_size; NULL: none */
 } LimitEvents;
+
+/* What was done to the job by others than itself and qscope. */
+typedef struct Interference {
+        bool stopped;                  /* systemd was told to stop its unit */
+        uint64_t oomd_kills;           /* systemd-oomd(8) marks the control group that it kills */
+        uint64_t outer_oom;            /* memory.events oom of qscope.slice during the run */
+        uint64_t sent_kill, sent_term; /* SIGKILL and SIGTERM that came from the job's own processes */
+} Interference;
 
 typedef struct IsolationFact {
         char *name; /* "namespace.net", "seccomp", "mount:/tmp", … */
@@ -124,6 +133,7 @@ typedef struct Outcome {
         StreamRecord out, err;
         Usage usage;
         LimitEvents events;
+        Interference outside;
         IsolationFact *facts;
         size_t n_facts;
         FileChanges changes;

@@ -2,6 +2,7 @@
 /* What is asked of systemd: the slice's properties and the service's. What only sys/ can know (descriptors,
  * the network namespace) and what no PropertyType carries (SuccessExitStatus=) is added there. */
 
+#include "core/audit.h"
 #include "core/plan_parts.h"
 
 #define START_TIMEOUT_USEC (30 * USEC_PER_SEC)
@@ -70,6 +71,17 @@ static int add_description(PropertyList *list, const Plan *plan)
         _cleanup_free_ char *text = text_printf("qscope job %s", plan->job_id);
 
         return text ? property_add_string(list, "Description", text) : -ENOMEM;
+}
+
+/* So that systemd's own lines about the unit are found like the records of the audit trail. */
+static int add_log_fields(PropertyList *list, const Plan *plan)
+{
+        _cleanup_strv_ char **fields = NULL;
+
+        if (strv_extendf(&fields, AUDIT_FIELD_JOB_ID "=%s", plan->job_id) < 0 ||
+                        strv_extendf(&fields, AUDIT_FIELD_RUN_ID "=%s", plan->run_id) < 0)
+                return -ENOMEM;
+        return property_add_list(list, "LogExtraFields", fields, true);
 }
 
 /* Life and death of the unit. */
@@ -191,8 +203,8 @@ int plan_properties(Plan *plan, const PlanContext *context)
                 return -ENOMEM;
         if (plan->posture == POSTURE_BOUNDED)
                 return plan_scope(plan);
-        if (add_description(service, plan) < 0 || add_service(service, plan) < 0 ||
-                        add_accounting(service) < 0 ||
+        if (add_description(service, plan) < 0 || add_log_fields(service, plan) < 0 ||
+                        add_service(service, plan) < 0 || add_accounting(service) < 0 ||
                         add_limits(service, &plan->limits, cgroup_limits, ELEMENTSOF(cgroup_limits)) < 0 ||
                         add_limits(service, &plan->limits, process_limits, ELEMENTSOF(process_limits)) < 0 ||
                         add_files(service, plan, context) < 0)

@@ -136,11 +136,21 @@ static ProcessNode *node_of(TreeBuilder *builder, const Live *live)
         return live->node == NOT_LISTED ? NULL : &builder->tree.items[live->node];
 }
 
+static const char *last_program(const ProcessNode *node)
+{
+        return node->n_runs > 0 ? node->runs[node->n_runs - 1].path : node->origin;
+}
+
 const char *tree_builder_program(const TreeBuilder *builder, pid_t pid)
 {
         const Live *live = find(builder, pid);
 
-        return live ? live->program : NULL;
+        if (live)
+                return live->program;
+        for (size_t i = builder->tree.n; i > 0; i--)
+                if (builder->tree.items[i - 1].pid == pid)
+                        return last_program(&builder->tree.items[i - 1]);
+        return NULL;
 }
 
 pid_t tree_builder_parent(const TreeBuilder *builder, pid_t pid)
@@ -187,7 +197,8 @@ static int add_node(TreeBuilder *builder, Live *live, uint64_t usec)
 static int add_live(TreeBuilder *builder, pid_t pid, pid_t ppid, uint64_t usec, Live **ret)
 {
         _cleanup_(live_freep) Live *live = calloc(1, sizeof(Live));
-        const char *program = tree_builder_program(builder, ppid);
+        const Live *parent = find(builder, ppid);
+        const char *program = parent ? parent->program : NULL;
         Live **place;
         int r;
 
@@ -464,7 +475,7 @@ int tree_builder_trace(TreeBuilder *builder, const TraceEvent *event)
 
         if (event->kind == TRACE_FORK)
                 return on_fork(builder, event);
-        if (event->kind == TRACE_LISTEN || event->kind == TRACE_SEND)
+        if (event->kind == TRACE_LISTEN || event->kind == TRACE_SEND || event->kind == TRACE_REFUSED)
                 return 0;
         r = need(builder, event->pid, 0, &live);
         if (r < 0 || !live)
@@ -494,6 +505,7 @@ int tree_builder_trace(TreeBuilder *builder, const TraceEvent *event)
         case TRACE_FORK:
         case TRACE_LISTEN:
         case TRACE_SEND:
+        case TRACE_REFUSED:
         case _TRACE_KIND_MAX:
                 break;
         }

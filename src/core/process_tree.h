@@ -26,8 +26,8 @@ int tree_builder_new(const TreeBounds *bounds, bool traced, pid_t root, TreeBuil
 int tree_builder_trace(TreeBuilder *builder, const TraceEvent *event);
 int tree_builder_start(TreeBuilder *builder, const ProgramStart *start);
 
-/* The program that a process is running now, or that it is a copy of: its path, else its name. NULL: unknown.
- * Valid until the next event. */
+/* The program that a process is running now or was running when it ended, or that it is a copy of: its path,
+ * else its name. NULL: unknown. Valid until the next event. */
 const char *tree_builder_program(const TreeBuilder *builder, pid_t pid);
 /* Who made it; 0: unknown. */
 pid_t tree_builder_parent(const TreeBuilder *builder, pid_t pid);

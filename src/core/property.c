@@ -73,6 +73,7 @@ static const PropertyInfo property_table[] = {
         { "StandardInput", NULL, PROPERTY_STRING, .choices = "null" },
         { "StandardOutput", NULL, PROPERTY_STRING, .choices = "null" },
         { "StandardError", NULL, PROPERTY_STRING, .choices = "null" },
+        { "LogExtraFields", NULL, PROPERTY_FIELDS },
 
         /* systemd.exec(5): limits of a process */
         { "LimitCPU", NULL, PROPERTY_RLIMIT },

@@ -26,6 +26,7 @@ typedef enum PropertyType {
         PROPERTY_BINDS,   /* a(ssbt): list of "source[:destination]", leading "-" ignores a missing source */
         PROPERTY_TMPFS,   /* a(ss): list of "path[:options]" */
         PROPERTY_DEVICES, /* a(ss): list of "path rwm" */
+        PROPERTY_FIELDS,  /* aay: list of "NAME=value", journal fields */
         _PROPERTY_TYPE_MAX,
 } PropertyType;
 

@@ -197,6 +197,7 @@ static void put_value(FILE *out, const PropertyValue *value)
         case PROPERTY_BINDS:
         case PROPERTY_TMPFS:
         case PROPERTY_DEVICES:
+        case PROPERTY_FIELDS:
                 put_list(out, value->list);
                 break;
         case _PROPERTY_TYPE_MAX:

@@ -13,6 +13,7 @@
 
 #define ERRNO_MAX          4095
 #define PROPERTY_NAMES_MAX 256
+#define FIELD_NAME_MAX     64 /* of a journal field */
 
 typedef int (*ValueReader)(PropertyValue *value, const cJSON *json, Error *e);
 
@@ -298,6 +299,26 @@ static int read_property_devices(PropertyValue *value, const cJSON *json, Error 
         return r;
 }
 
+/* Names as journald takes them from a unit (systemd.journal-fields(7)); those of the audit trail are
+ * qscope's own, and a policy must not be able to write them. */
+static int read_property_fields(PropertyValue *value, const cJSON *json, Error *e)
+{
+        int r = read_strings(json, &value->list, e);
+
+        for (size_t i = 0; r >= 0 && value->list[i]; i++) {
+                const char *field = value->list[i];
+                size_t length = strspn(field, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+
+                if (length == 0 || length > FIELD_NAME_MAX || field[length] != '=' || *field == '_' ||
+                                (*field >= '0' && *field <= '9') || strchr(field, '\n'))
+                        return error_set(e, -EINVAL, "\"%.80s\" is not \"NAME=value\"", field);
+                if (startswith(field, "QSCOPE_"))
+                        return error_set(e, -EINVAL, "\"%.80s\": QSCOPE_ fields are the audit trail's own",
+                                        field);
+        }
+        return r;
+}
+
 static const ValueReader value_readers[_PROPERTY_TYPE_MAX] = {
         [PROPERTY_BOOL] = read_property_bool,
         [PROPERTY_STRING] = read_property_string,
@@ -315,6 +336,7 @@ static const ValueReader value_readers[_PROPERTY_TYPE_MAX] = {
         [PROPERTY_BINDS] = read_property_binds,
         [PROPERTY_TMPFS] = read_property_tmpfs,
         [PROPERTY_DEVICES] = read_property_devices,
+        [PROPERTY_FIELDS] = read_property_fields,
 };
 
 static int add_one(PropertyList *list, const PropertyInfo *info, const cJSON *json, Error *e)

@@ -93,6 +93,14 @@ static const ReasonInfo reason_table[] = {
                               "spot, but what fails half way is an error." },
         { "files_failed", "Check the paths, sources and sizes in the job's files." },
         { "stdin_failed", "Check that the file given as stdin exists and can be read by the caller." },
+        { "stopped_outside",
+                        "Somebody stopped the unit, or the system was going down: see `journalctl -u` with "
+                        "the unit's name, then run the job again." },
+        { "killed_outside", "Somebody on the host killed the process: ask who, then run the job again." },
+        { "oomd_killed", "systemd-oomd found the host short of memory: see `oomctl`, then run the job again "
+                         "with less beside it." },
+        { "host_oom", "The job was within its own limit: run fewer jobs at once, or raise MemoryMax= of "
+                      "qscope.slice if that was it." },
         { "receipt_failed", "Check that the receipt's directory exists and has space, or pass "
                             "--receipt." },
         { "internal", "This is a fault of qscope: please report it with the receipt." },

@@ -19,6 +19,33 @@ static int add_record(cJSON *list, const EgressRecord *record)
         return receipt_add_milliseconds(item, "first_ms", record->first_usec);
 }
 
+static const char *const refused_names[_REFUSED_KIND_MAX] = {
+        [REFUSED_FAMILY] = "family",
+        [REFUSED_RAW] = "raw",
+        [REFUSED_IO_URING] = "io_uring",
+};
+
+static int add_refused(cJSON *info, const EgressEvidence *egress)
+{
+        cJSON *totals = json_add_object(info, "refused_totals"), *list = json_add_array(info, "refused");
+
+        for (RefusedKind kind = 0; totals && kind < _REFUSED_KIND_MAX; kind++)
+                if (json_add_u64(totals, refused_names[kind], egress->refused_total[kind]) < 0)
+                        return -ENOMEM;
+        for (size_t i = 0; list && i < egress->n_refused; i++) {
+                const RefusedRecord *record = &egress->refused[i];
+                cJSON *item = json_add_object(list, NULL);
+
+                if (!item || json_add_text(item, "what", refused_names[record->kind]) < 0 ||
+                                json_add_i64(item, "pid", record->pid) < 0 ||
+                                receipt_add_raw(item, "program", record->program) < 0 ||
+                                json_add_u64(item, "count", record->count) < 0 ||
+                                receipt_add_milliseconds(item, "first_ms", record->first_usec) < 0)
+                        return -ENOMEM;
+        }
+        return totals && list ? 0 : -ENOMEM;
+}
+
 static int add_info(cJSON *receipt, const EgressEvidence *egress)
 {
         cJSON *info = json_add_object(receipt, "egress_info");
@@ -28,10 +55,9 @@ static int add_info(cJSON *receipt, const EgressEvidence *egress)
                 listed += egress->items[i].count;
         if (!info || json_add_u64(info, "total", egress->total) < 0 ||
                         json_add_bool(info, "truncated", listed < egress->total) < 0 ||
-                        json_add_u64(info, "lost", egress->lost) < 0 ||
-                        json_add_u64(info, "refused_families", egress->refused_families) < 0)
+                        json_add_u64(info, "lost", egress->lost) < 0)
                 return -ENOMEM;
-        return json_add_u64(info, "refused_raw", egress->refused_raw);
+        return add_refused(info, egress);
 }
 
 int receipt_add_egress(cJSON *receipt, const ReceiptSource *s)

@@ -156,21 +156,17 @@ static bool same_place(const SocketRecord *a, const SocketRecord *b)
                memcmp(a->name, b->name, a->name_size) == 0;
 }
 
-/* Keeps what is known of both. */
+/* Keeps what is known of both; who has it in the end, rather than who made it. */
 static void merge(SocketRecord *into, SocketRecord *from)
 {
-        into->left = into->left || from->left;
-        if (into->inode == 0)
-                into->inode = from->inode;
-        if (into->type == 0)
-                into->type = from->type;
-        if (into->pid == 0) {
+        if (from->pid > 0 && (from->left || into->pid == 0)) {
                 into->pid = from->pid;
                 free(into->program);
                 into->program = TAKE_PTR(from->program);
-        } else if (!into->program && into->pid == from->pid) {
-                into->program = TAKE_PTR(from->program);
         }
+        if (into->inode == 0)
+                into->inode = from->inode;
+        into->left = into->left || from->left;
         socket_record_clear(from);
 }
 

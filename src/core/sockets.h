@@ -3,6 +3,8 @@
 
 /* Sockets and endpoints by name; the bounded lists of what was seen of them. */
 
+#include <netinet/in.h>
+
 #include "core/evidence.h"
 
 #define SOCKETS_MAX     1000u /* in each list; the rest is only counted */

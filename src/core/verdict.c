@@ -96,7 +96,7 @@ static int judge_end(const Plan *plan, const Outcome *o, const ExecHint *hint, J
         if (r >= 0 && o->timed_out)
                 r = reason_add(&j->reasons, "timed_out", "still running after %s, and was killed",
                                 format_usec(plan->timeout_usec, time_text));
-        if (r >= 0 && !hint && o->exited && o->exit_signal != 0 && !killed_by_us(o))
+        if (r >= 0 && !hint && o->exited && o->exit_signal != 0 && !killed_by_us(o) && !outside_ended(o))
                 r = reason_add(&j->reasons, "signal", "ended by %s%s",
                                 format_signal(o->exit_signal, signal_text),
                                 o->core_dumped ? " (core dumped)" : "");
@@ -244,6 +244,8 @@ static int judge_facts(const Plan *plan, const Outcome *o, Judgement *j)
         r = judge_end(plan, o, hint, j);
         if (r >= 0)
                 r = hits_collect(plan, o, j);
+        if (r >= 0)
+                r = outside_judge(o, &j->reasons);
         /* A run that was cut short left processes, files and output half done: nothing was agreed about
          * those. */
         if (r < 0 || o->host_code || o->abort_signal != 0)
@@ -268,6 +270,9 @@ static Verdict weigh(const Outcome *o, const Judgement *j)
                 return VERDICT_ERROR;
         if (o->abort_signal != 0)
                 return VERDICT_ABORTED;
+        for (size_t i = 0; i < j->reasons.n; i++)
+                if (outside_is_reason(j->reasons.items[i].code))
+                        return VERDICT_ERROR;
         return j->reasons.n > 0 ? VERDICT_FAIL : VERDICT_PASS;
 }
 

@@ -12,8 +12,10 @@
 #include "base/number.h"
 #include "sys/cgroup.h"
 #include "sys/file.h"
+#include "sys/filter.h"
 #include "sys/gate.h"
 #include "sys/host.h"
+#include "sys/inside.h"
 #include "sys/proc.h"
 
 #define JOB_UMASK       0022u
@@ -33,11 +35,14 @@ static const struct {
         { "uid", NULL },
         { "no_new_privs", "NoNewPrivileges" },
         { "seccomp", "SystemCallFilter" },
+        { "seccomp.filters", "SystemCallFilter" },
+        { "seccomp.list", "SystemCallFilter" },
         { "capabilities.effective", "CapabilityBoundingSet" },
         { "capabilities.permitted", "CapabilityBoundingSet" },
         { "capabilities.inheritable", "CapabilityBoundingSet" },
         { "capabilities.bounding", "CapabilityBoundingSet" },
         { "capabilities.ambient", NULL },
+        { "devices", "PrivateDevices" },
 };
 
 static bool asked_for(const Plan *plan, const char *fact)
@@ -53,7 +58,7 @@ static bool asked_for(const Plan *plan, const char *fact)
                 return value && (value->info->type != PROPERTY_BOOL || value->boolean) &&
                        (value->info->type != PROPERTY_CAPS || value->number == 0);
         }
-        return true; /* limits and mounts */
+        return true; /* limits, groups, mounts, hidden paths */
 }
 
 /* Limits as the kernel has them, from the slice. */
@@ -121,12 +126,30 @@ static int check_facts(Run *run, Error *e)
         return 0;
 }
 
+/* What only a service gives; a scope runs in the caller's own files. */
+static int add_sandbox_facts(Run *run)
+{
+        const Plan *plan = run->plan;
+        const PropertyValue *filter;
+        int r = proc_isolation_facts(run->proc_fd, run->netns_fd, run->uid, run->outcome);
+
+        if (r == 0)
+                r = inside_process_facts(run->proc_fd, run->gid, &plan->service_properties, run->outcome);
+        /* A list of what is refused cannot be told from none in this way. */
+        filter = property_list_find(&plan->service_properties, "SystemCallFilter");
+        if (r == 0 && filter)
+                r = filter_facts(run->proc_fd, run->pid, filter->boolean, run->outcome);
+        if (r == 0)
+                r = inside_device_facts(run->proc_fd, run->outcome);
+        return r < 0 ? r : inside_hidden_facts(run->proc_fd, plan->policy->hidden_paths, run->outcome);
+}
+
 static int observe(Run *run, Error *e)
 {
         int r = add_limit_facts(run);
 
         if (r == 0 && !is_bounded(run))
-                r = proc_isolation_facts(run->proc_fd, run->netns_fd, run->uid, run->outcome);
+                r = add_sandbox_facts(run);
         if (r == 0 && run->fs)
                 r = jobfs_facts(run->fs, run->proc_fd, run->outcome);
         if (r < 0)
@@ -216,7 +239,6 @@ static int on_main_exit(
 static int watch(Run *run)
 {
         int r = sd_event_add_io(run->event, &run->exit_source, run->pidfd, EPOLLIN, on_main_exit, run);
-
         if (r >= 0)
                 r = sd_event_source_set_priority(run->exit_source, RUN_PRIORITY_EVIDENCE);
 
@@ -263,6 +285,7 @@ static int open_gate(Run *run, Error *e)
         if (r < 0)
                 return error_errno(e, r, "the job cannot be watched");
         cgroup_read_usage(run->slice_fd, &run->base);
+        run->outer_oom_base = cgroup_outer_oom(run->slice_fd);
         run_phase(run, PHASE_GATE);
         run->released_usec = now_monotonic();
         run->released_boottime_usec = now_boottime();

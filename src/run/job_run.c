@@ -3,11 +3,11 @@
 
 #include <fcntl.h>
 
+#include "run/audit.h"
 #include "run/load.h"
 #include "run/rundir.h"
 #include "sys/file.h"
 #include "sys/host.h"
-#include "sys/journal.h"
 
 #define STATE_DIR "/var/lib/qscope"
 
@@ -61,6 +61,7 @@ typedef struct Context {
         PendingFile *pending;
         char *state_dir, *cwd;
         char run_id[RUN_ID_MAX];
+        bool started;          /* so says the journal, which does not say yet how it ended */
         uint64_t judging_usec; /* CLOCK_MONOTONIC when the run was over */
 } Context;
 
@@ -153,43 +154,10 @@ static int execute(Context *c, Error *e)
                 c->outcome->started_realtime_usec = c->outcome->finished_realtime_usec = now_realtime();
                 return host_read(&c->outcome->host);
         }
+        audit_started(c->plan);
+        c->started = true;
         r = run_execute(c->plan, &options, c->outcome);
         return r < 0 ? error_errno(e, r, "the run") : 0;
-}
-
-/* One record for `qscope log` and the auditors: names and digests, never the job's bytes or values. */
-static void write_journal(const Context *c, const Judgement *judgement, const JobRunResult *result)
-{
-        _cleanup_strv_ char **fields = NULL;
-        char sha256[HASH_HEX_MAX];
-        int r;
-
-        hash_data(result->text, strlen(result->text), sha256);
-        r = strv_extendf(&fields, "MESSAGE=Job %s: %s", c->plan->job_id, verdict_names[judgement->verdict]);
-        if (r == 0)
-                r = strv_extend(&fields, "MESSAGE_ID=" JOURNAL_RUN_FINISHED);
-        if (r == 0)
-                r = strv_extendf(&fields, "PRIORITY=%d", judgement->verdict == VERDICT_PASS ? 6 : 5);
-        if (r == 0)
-                r = strv_extend(&fields, "SYSLOG_IDENTIFIER=qscope");
-        if (r == 0)
-                r = strv_extendf(&fields, "QSCOPE_JOB_ID=%s", c->plan->job_id);
-        if (r == 0)
-                r = strv_extendf(&fields, "QSCOPE_RUN_ID=%s", c->run_id);
-        if (r == 0)
-                r = strv_extendf(&fields, "QSCOPE_VERDICT=%s", verdict_names[judgement->verdict]);
-        if (r == 0)
-                r = strv_extendf(&fields, "QSCOPE_POLICY=%s", c->policy->name);
-        if (r == 0)
-                r = strv_extendf(&fields, "QSCOPE_POLICY_SHA256=%s", c->policy->sha256);
-        if (r == 0)
-                r = strv_extendf(&fields, "QSCOPE_RECEIPT=%s",
-                                result->receipt_path ? result->receipt_path : "");
-        if (r == 0)
-                r = strv_extendf(&fields, "QSCOPE_RECEIPT_SHA256=%s", sha256);
-        /* Without a journal (no systemd, a container) there is still the receipt. */
-        if (r == 0)
-                (void) journal_send(fields);
 }
 
 static int write_receipt(Context *c, const Judgement *judgement, JobRunResult *ret)
@@ -212,7 +180,9 @@ static int write_receipt(Context *c, const Judgement *judgement, JobRunResult *r
                         ret->exit_status = 4;
                 }
         }
-        write_journal(c, judgement, ret);
+        audit_ended(c->plan, c->outcome, judgement, ret->receipt_path, ret->text,
+                        c->pending && !ret->receipt_path);
+        c->started = false;
         ret->summary = receipt_summary(c->plan, judgement, ret->receipt_path);
         return ret->summary ? 0 : -ENOMEM;
 }
@@ -241,5 +211,7 @@ int job_run(const Job *job, const JobRunOptions *options, JobRunResult *ret, Err
                 r = write_receipt(&c, judgement, ret);
         if (r < 0 && e->text[0] == '\0')
                 error_errno(e, r, "the run");
+        if (r < 0 && c.started)
+                audit_broken(c.plan, e->text);
         return r;
 }

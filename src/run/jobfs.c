@@ -2,6 +2,7 @@
 #include "run/jobfs.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/openat2.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include "base/path.h"
 #include "run/expected.h"
 #include "sys/file.h"
+#include "sys/inside.h"
 #include "sys/layer.h"
 #include "sys/mount.h"
 #include "sys/root.h"
@@ -429,8 +431,32 @@ static int add_place_fact(Outcome *o, int proc_fd, const char *target, int wante
                         o, name, same, "the job's layer", same ? "the job's layer" : "something else");
 }
 
+/* The budget as the layer's file system has it. */
+static int add_budget_facts(const JobFs *fs, Outcome *o)
+{
+        const Limits *limits = &fs->plan->limits;
+        const struct {
+                const char *fact;
+                LimitKind limit;
+        } rows[] = { { "limit.disk", LIMIT_DISK }, { "limit.inodes", LIMIT_INODES } };
+        uint64_t sizes[2], slack[2];
+        int r = layer_size(fs->layer_fd, fs->image_dir != NULL, limits->value[LIMIT_DISK],
+                        limits->value[LIMIT_INODES], sizes, slack);
+
+        for (size_t i = 0; r == 0 && i < ELEMENTSOF(rows); i++) {
+                uint64_t value = limits->value[rows[i].limit];
+                char a[32], b[32];
+
+                (void) snprintf(a, sizeof(a), "%" PRIu64, value);
+                (void) snprintf(b, sizeof(b), "%" PRIu64, sizes[i]);
+                r = outcome_add_fact(o, rows[i].fact, sizes[i] > 0 && sizes[i] <= value + slack[i], a, b);
+        }
+        return r;
+}
+
 int jobfs_facts(const JobFs *fs, int proc_fd, Outcome *o)
 {
+        int own_fds[] = { fs->layer_fd, fs->workspace.merged_fd };
         int r = add_place_fact(o, proc_fd, fs->plan->cwd, fs->workspace.merged_fd);
 
         for (ScratchKind kind = 0; r == 0 && kind < _SCRATCH_MAX; kind++) {
@@ -443,7 +469,10 @@ int jobfs_facts(const JobFs *fs, int proc_fd, Outcome *o)
                 fd = openat(fs->layer_fd, scratch_name(kind), O_PATH | O_DIRECTORY | O_CLOEXEC);
                 r = add_place_fact(o, proc_fd, scratch_target(fs, kind), fd);
         }
-        return r;
+        if (r == 0)
+                r = inside_mount_facts(
+                                proc_fd, own_fds, ELEMENTSOF(own_fds), &fs->plan->service_properties, o);
+        return r < 0 ? r : add_budget_facts(fs, o);
 }
 
 static int walk_all(JobFs *fs, TreeWalk *walk, Error *e)

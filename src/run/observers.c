@@ -4,9 +4,8 @@
 
 #include "run/state.h"
 #include "run/watch_network.h"
-#include "run/watch_processes.h"
-
 #include "run/watch_open.h"
+#include "run/watch_processes.h"
 #include "run/watch_sockets.h"
 
 int observers_prepare(Run *run, Error *e)
@@ -16,19 +15,23 @@ int observers_prepare(Run *run, Error *e)
 
 int observers_attach(Run *run, Error *e)
 {
-        int r = network_attach(run, e);
+        static int (*const attach[])(Run * run, Error * e) = {
+                network_attach,
+                processes_attach,
+                watch_sockets_attach,
+                watch_open_attach,
+        };
+        int r = 0;
 
-        if (r >= 0)
-                r = processes_attach(run, e);
-        if (r >= 0)
-                r = watch_sockets_attach(run, e);
-        return r < 0 ? r : watch_open_attach(run, e);
+        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(attach); i++)
+                r = attach[i](run, e);
+        return r;
 }
 
 void observers_trace(Run *run, const TraceEvent *event)
 {
-        if (event->kind == TRACE_LISTEN)
-                watch_sockets_listen(run, event, processes_program(run, event->pid));
+        watch_sockets_trace(run, event);
+        network_trace(run, event);
 }
 
 void observers_look(Run *run)
@@ -43,9 +46,9 @@ void observers_look(Run *run)
 /* The packets after the processes: who sent them is known then. */
 void observers_finish(Run *run)
 {
+        processes_finish(run);
         watch_sockets_finish(run);
         watch_open_finish(run);
-        processes_finish(run);
         network_finish(run);
 }
 

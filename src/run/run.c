@@ -216,6 +216,24 @@ static int check_controllers(const Plan *plan, const char **ret_code, Error *e)
         return 0;
 }
 
+/* systemd passes over nothing in silence here: what it does not know yet is named, with when it came. */
+static int check_properties(const Plan *plan, unsigned version, Error *e)
+{
+        const PropertyList *lists[] = { &plan->service_properties, &plan->slice_properties };
+
+        for (size_t i = 0; i < ELEMENTSOF(lists); i++)
+                for (size_t k = 0; k < lists[i]->n; k++) {
+                        const PropertyInfo *info = lists[i]->items[k].info;
+
+                        if (info->since > version)
+                                return error_set(e, -EOPNOTSUPP,
+                                                "the policy asks for %s=, which came with systemd %u; this is "
+                                                "systemd %u",
+                                                info->name, info->since, version);
+                }
+        return 0;
+}
+
 /* Each step with the reason code of its failure and what a person can do about it. */
 static int fail(Run *run, const char *code, const char *remedy, const Error *e)
 {
@@ -251,6 +269,9 @@ static int connect_host(Run *run)
                                 manager_version(run->manager), MANAGER_VERSION_MIN);
                 return fail(run, "systemd_too_old", "upgrade systemd", &e);
         }
+        if (check_properties(run->plan, manager_version_number(run->manager), &e) < 0)
+                return fail(run, "systemd_too_old",
+                                "upgrade systemd, or leave the property out of the policy", &e);
         if (rundir_clean(run->manager, &e) < 0)
                 (void) outcome_blind_spot(
                                 run->outcome, "what an earlier run left could not be removed: %s", e.text);

@@ -59,6 +59,11 @@ static void record_status(Run *run, const ServiceStatus *status)
         run->status_known = true;
         if (status->invocation_id[0] && !o->invocation_id)
                 o->invocation_id = strdup(status->invocation_id);
+        /* It stays active until we ask for its end: somebody else did. */
+        o->outside.stopped = run->state < RUN_KILLING && !streq(status->result, "timeout") &&
+                             (streq(status->active_state, "deactivating") ||
+                                             streq(status->active_state, "inactive") ||
+                                             streq(status->active_state, "failed"));
         /* qscope itself may have been stopped at the deadline, and the job gone on. */
         if (status->exit_usec > run->released_usec + run->plan->timeout_usec)
                 o->timed_out = true;
@@ -292,6 +297,21 @@ static uint64_t since(uint64_t now, uint64_t before)
         return now == UNKNOWN || before == UNKNOWN ? now : now >= before ? now - before : 0;
 }
 
+/* What others did: each unknown one stays so, and is not held against anybody. */
+static void read_interference(Run *run)
+{
+        Interference *outside = &run->outcome->outside;
+        uint64_t slice = cgroup_oomd_kills(run->slice_fd), service = cgroup_oomd_kills(run->service_fd);
+
+        outside->outer_oom = since(cgroup_outer_oom(run->slice_fd), run->outer_oom_base);
+        /* oomd kills a leaf, or a whole slice. The leaf may be gone already. */
+        outside->oomd_kills = service == UNKNOWN ? slice : slice == UNKNOWN ? service : slice + service;
+        if (run->errors) {
+                outside->sent_kill = error_counter_read(run->errors, COUNTED_SENT_KILL);
+                outside->sent_term = error_counter_read(run->errors, COUNTED_SENT_TERM);
+        }
+}
+
 /* Whether a limit killed something is part of the verdict: a counter that cannot be read any more is not 0.
  */
 static void require_counters(Run *run)
@@ -378,6 +398,7 @@ int run_advance(Run *run)
         drain_output(run);
         run_phase(run, run->state == RUN_DRAINING ? PHASE_DRAIN : PHASE_SETTLE);
         read_counters(run);
+        read_interference(run);
         observers_finish(run);
         /* The manager takes the units down while the layer is looked at. */
         r = run_stop(run);

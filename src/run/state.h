@@ -68,6 +68,7 @@ typedef struct Run {
         uint64_t keys_before;           /* of the job's uid, at the gate */
         Closing closing;
         Usage base; /* what the slice had used when the gate was opened */
+        uint64_t outer_oom_base;
 
         sd_event_source *gate_source, *life_source, *exit_source, *events_source, *tasks_source,
                         *sockets_source, *output_sources[2];

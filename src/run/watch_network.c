@@ -12,8 +12,8 @@
 
 /* Packets that are handled before the other events have their turn. */
 #define BATCH_MAX 64u
-/* From its trace to the device a packet takes less than this. */
-#define SEND_USEC (100 * USEC_PER_MSEC)
+/* The smallest buffer of a trace holds more events: nothing is lost before so many are read at once. */
+#define EVENTS_SURE 256u
 
 struct NetworkWatch {
         Sink *sink;
@@ -21,6 +21,8 @@ struct NetworkWatch {
         Trace *trace; /* NULL: nobody says who sent a packet */
         sd_event_source *source;
         SenderQueue senders;
+        unsigned n_events; /* of the last reading of the trace */
+        uint64_t n_lost;   /* by the trace, until now */
         size_t n_packets, sizes[BATCH_MAX];
         uint8_t packets[BATCH_MAX][SINK_PACKET_MAX];
 };
@@ -62,13 +64,44 @@ int network_prepare(Run *run, Error *e)
                      : 0;
 }
 
+static uint64_t since_release(const Run *run, uint64_t usec)
+{
+        return usec > run->released_usec ? usec - run->released_usec : 0;
+}
+
+void network_trace(Run *run, const TraceEvent *event)
+{
+        if (run->network && event->kind == TRACE_REFUSED)
+                egress_refused(run->network->egress, (RefusedKind) event->value, event->pid,
+                                since_release(run, event->usec));
+}
+
 static int on_trace(void *userdata, const TraceEvent *event)
 {
         NetworkWatch *network = userdata;
 
+        network->n_events++;
         if (event->kind == TRACE_SEND)
                 senders_add(&network->senders, event);
         return 0;
+}
+
+static int read_senders(NetworkWatch *network)
+{
+        uint64_t lost;
+        int r;
+
+        if (!network->trace)
+                return 0;
+        network->n_events = 0;
+        r = trace_read(network->trace, on_trace, network);
+        if (network->n_events < EVENTS_SURE)
+                return r;
+        lost = trace_lost(network->trace);
+        if (lost > network->n_lost)
+                senders_doubt(&network->senders);
+        network->n_lost = lost;
+        return r;
 }
 
 /* Reads what is there, up to a batch. Returns whether that was all. */
@@ -108,8 +141,7 @@ static int handle_packet(Run *run, const uint8_t *data, size_t size)
         (void) senders_take(&network->senders, (int) size, &sender);
         if (egress_ignores(network->egress, &packet))
                 return 0;
-        r = egress_packet(network->egress, &packet, sender.pid,
-                        sender.usec > run->released_usec ? sender.usec - run->released_usec : 0, &reply);
+        r = egress_packet(network->egress, &packet, sender.pid, since_release(run, sender.usec), &reply);
         if (r < 0)
                 return r;
         if (reply.size > 0)
@@ -124,15 +156,14 @@ static int handle_batch(Run *run, bool *ret_all)
 {
         NetworkWatch *network = run->network;
         uint64_t start = now_monotonic();
-        int r = 0;
+        int r;
 
         *ret_all = read_batch(network);
-        if (network->trace)
-                r = trace_read(network->trace, on_trace, network);
+        r = read_senders(network);
         for (size_t i = 0; r >= 0 && i < network->n_packets; i++)
                 r = handle_packet(run, network->packets[i], network->sizes[i]);
         if (*ret_all)
-                senders_expire(&network->senders, start - SEND_USEC);
+                senders_settle(&network->senders, start);
         return r;
 }
 
@@ -172,6 +203,8 @@ int network_attach(Run *run, Error *e)
         if (r >= 0)
                 r = sd_event_add_io(run->event, &network->source, sink_fd(network->sink), EPOLLIN, on_packets,
                                 run);
+        if (r >= 0)
+                r = sd_event_source_set_priority(network->source, RUN_PRIORITY_EVIDENCE);
         return r < 0 ? error_errno(e, r, "the sink of the job's network") : 0;
 }
 
@@ -194,13 +227,11 @@ void network_finish(Run *run)
         lost = sink_lost(network->sink);
         if (lost == UNKNOWN)
                 run_lose_evidence(run, "the sink of the job's network does not say what it lost");
-        if (run->errors) {
-                egress->refused_families = error_counter_read(run->errors, COUNTED_FAMILY);
-                egress->refused_raw = error_counter_read(run->errors, COUNTED_RAW);
-        }
         egress->observed = true;
         egress->lost = lost == UNKNOWN ? 0 : lost;
         egress_collect(network->egress, egress);
+        for (RefusedKind kind = 0; !processes_traced(run) && kind < _REFUSED_KIND_MAX; kind++)
+                egress->refused_total[kind] = UNKNOWN;
         egress_name_programs(egress, &run->outcome->processes);
 }
 
@@ -210,6 +241,7 @@ void network_clear(Run *run)
 
         if (network) {
                 network->source = sd_event_source_disable_unref(network->source);
+                trace_give(network->trace, &run->closing);
                 trace_free(network->trace);
                 sink_free(network->sink);
                 egress_free(network->egress);

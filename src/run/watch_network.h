@@ -10,6 +10,8 @@ typedef struct NetworkWatch NetworkWatch;
 
 int network_prepare(Run *run, Error *e);
 int network_attach(Run *run, Error *e);
+/* An event of the trace of processes. */
+void network_trace(Run *run, const TraceEvent *event);
 /* The tree of processes is in the outcome. */
 void network_finish(Run *run);
 void network_clear(Run *run);

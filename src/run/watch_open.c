@@ -18,11 +18,21 @@ void socket_holders_clear(SocketHolders *holders)
         *holders = (SocketHolders){ 0 };
 }
 
-static int compare_holders(const void *a, const void *b)
+static int compare_inodes(const void *a, const void *b)
 {
         const SocketHolder *left = a, *right = b;
 
         return left->inode < right->inode ? -1 : left->inode > right->inode;
+}
+
+/* A socket that the job shares with qscope is the job's. */
+static int compare_holders(const void *a, const void *b)
+{
+        const SocketHolder *left = a, *right = b;
+
+        int r = compare_inodes(left, right);
+
+        return r != 0 ? r : left->own - right->own;
 }
 
 SocketHolder *socket_holders_find(const SocketHolders *holders, uint64_t inode)
@@ -31,7 +41,7 @@ SocketHolder *socket_holders_find(const SocketHolders *holders, uint64_t inode)
 
         if (holders->n == 0 || inode == 0)
                 return NULL;
-        return bsearch(&wanted, holders->items, holders->n, sizeof(wanted), compare_holders);
+        return bsearch(&wanted, holders->items, holders->n, sizeof(wanted), compare_inodes);
 }
 
 static int add_holder(SocketHolders *holders, uint64_t inode, pid_t pid)
@@ -61,6 +71,16 @@ static void order_holders(SocketHolders *holders)
                 if (kept == 0 || holders->items[kept - 1].inode != holders->items[i].inode)
                         holders->items[kept++] = holders->items[i];
         holders->n = kept;
+}
+
+static int on_own_fd(void *userdata, ProcFd *fd)
+{
+        SocketHolders *holders = userdata;
+        int r = fd->inode ? add_holder(holders, fd->inode, fd->record.pid) : 0;
+
+        if (r == 0 && fd->inode)
+                holders->items[holders->n - 1].own = true;
+        return r;
 }
 
 /* --- at the gate --- */
@@ -131,7 +151,7 @@ void watch_open_look(Run *run, SocketHolders *holders)
 {
         Outcome *o = run->outcome;
         FdReader reader = { .outcome = o, .holders = holders };
-        ProcFdBudget budget = { .fds = FDS_MAX, .locks = LOCKS_MAX };
+        ProcFdBudget own = { .fds = FDS_MAX }, budget = { .fds = FDS_MAX, .locks = LOCKS_MAX };
         _cleanup_free_ pid_t *pids = NULL;
         uint64_t total;
         size_t n;
@@ -143,6 +163,8 @@ void watch_open_look(Run *run, SocketHolders *holders)
                 if (r < 0 && r != -ENOMEM)
                         r = 0;
         }
+        if (r >= 0)
+                r = proc_fds(getpid(), &own, on_own_fd, holders);
         order_holders(holders);
         if (r < 0) {
                 run_lose_evidence(run, "open descriptors could not be listed: %s", strerror(-r));

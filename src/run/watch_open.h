@@ -9,6 +9,7 @@
 typedef struct SocketHolder {
         uint64_t inode;
         pid_t pid;
+        bool own;   /* the pid is qscope's, which has sockets in the job's network */
         bool known; /* the kernel has told what kind of socket it is */
 } SocketHolder;
 

@@ -138,14 +138,9 @@ static int open_trace(Run *run, ProcessWatch *watch)
 static int open_programs(Run *run, ProcessWatch *watch)
 {
         Error reason = ERROR_INIT;
-        int r;
-
-        /* Its mounts are the host's: everybody would be held up. */
-        if (is_bounded(run))
-                return outcome_blind_spot(run->outcome,
-                                "processes.tree: in the posture bounded, programs and their arguments are looked up "
-                                "after their start, and may be missed");
-        r = programs_open(run->proc_fd, &watch->programs, &reason);
+        /* In the posture bounded, too, the mounts are not the host's but those of our own namespace, in which
+         * the stage was started: nobody else is held up. */
+        int r = programs_open(run->proc_fd, &watch->programs, &reason);
 
         if (r < 0)
                 return outcome_blind_spot(run->outcome,
@@ -178,6 +173,11 @@ int processes_attach(Run *run, Error *e)
                 return error_errno(e, r, "the processes of the job cannot be watched");
         tree_builder_set_finder(watch->tree, find_program, NULL);
         return 0;
+}
+
+bool processes_traced(const Run *run)
+{
+        return run->processes && run->processes->trace;
 }
 
 const char *processes_program(const Run *run, pid_t pid)
@@ -215,6 +215,10 @@ void processes_finish(Run *run)
                 tree->lost += trace_lost(watch->trace);
         if (watch->programs)
                 tree->lost += programs_lost(watch->programs);
+        /* It ran, and nothing of that was seen: whatever the cause, the observers are blind. */
+        if ((watch->trace || watch->programs) && tree->programs == 0 && run->outcome->exited &&
+                        run->outcome->exec.error == 0)
+                tree->lost++;
         tree->complete = watch->programs && !programs_unwatched(watch->programs) && !watch->broken;
 }
 

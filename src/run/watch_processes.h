@@ -20,5 +20,8 @@ void processes_look(Run *run);
 void processes_finish(Run *run);
 void processes_clear(Run *run);
 
+/* Whether the kernel's trace is read. */
+bool processes_traced(const Run *run);
+
 /* The path (or else the name) of the program that a process was running at the last event; NULL: unknown. */
 const char *processes_program(const Run *run, pid_t pid);

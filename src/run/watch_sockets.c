@@ -60,9 +60,15 @@ int watch_sockets_attach(Run *run, _unused_ Error *e)
                                : "only those of TCP and UDP are told of");
 }
 
-void watch_sockets_listen(Run *run, const TraceEvent *event, const char *program)
+void watch_sockets_trace(Run *run, const TraceEvent *event)
 {
-        SocketRecord record = {
+        const char *program;
+        SocketRecord record;
+
+        if (event->kind != TRACE_LISTEN || !run->sockets)
+                return;
+        program = processes_program(run, event->pid);
+        record = (SocketRecord){
                 .family = event->local.family,
                 .type = SOCK_STREAM,
                 .protocol = IPPROTO_TCP,
@@ -71,7 +77,6 @@ void watch_sockets_listen(Run *run, const TraceEvent *event, const char *program
                 .pid = event->pid,
                 .program = program ? strdup(program) : NULL,
         };
-
         if (socket_listening_add(&run->outcome->sockets.listening, &record) < 0)
                 run_lose_evidence(run, "no memory for the list of sockets");
 }
@@ -128,6 +133,8 @@ static int on_socket(void *userdata, SocketRecord *record)
         bool inet = record->family == AF_INET || record->family == AF_INET6;
         int r = 0;
 
+        if (holder && holder->own)
+                return 0;
         /* In the host's network, the kernel tells apart only Internet sockets. */
         if (look->run->plan->network == NETWORK_HOST && !inet && !holder)
                 return 0;
@@ -147,7 +154,7 @@ static int add_unknown(Look *look)
                 const SocketHolder *holder = &look->holders->items[i];
                 SocketRecord record = { .inode = holder->inode };
 
-                if (holder->known)
+                if (holder->known || holder->own)
                         continue;
                 r = name_holder(look, &record, holder->pid);
                 if (r >= 0)
@@ -230,8 +237,12 @@ void watch_sockets_look(Run *run, SocketHolders *holders)
 
 void watch_sockets_finish(Run *run)
 {
-        if (run->sockets)
-                stop_reading(run);
+        if (!run->sockets)
+                return;
+        stop_reading(run);
+        if (!run->outcome->processes.observed)
+                (void) outcome_blind_spot(run->outcome,
+                                "sockets.listening: those that were closed before the end are not listed");
 }
 
 void watch_sockets_clear(Run *run)

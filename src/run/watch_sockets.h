@@ -6,8 +6,8 @@
 #include "run/watch_open.h"
 
 int watch_sockets_attach(Run *run, Error *e);
-/* A socket began to listen (TRACE_LISTEN). program may be NULL; copied. */
-void watch_sockets_listen(Run *run, const TraceEvent *event, const char *program);
+/* A socket that listens for a moment only is seen by the trace. */
+void watch_sockets_trace(Run *run, const TraceEvent *event);
 void watch_sockets_look(Run *run, SocketHolders *holders);
 void watch_sockets_finish(Run *run);
 void watch_sockets_clear(Run *run);

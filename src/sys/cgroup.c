@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <time.h>
 
 #include "base/number.h"
@@ -144,9 +145,27 @@ static uint64_t larger_known(uint64_t a, uint64_t b)
 void cgroup_read_events(int slice_fd, LimitEvents *events)
 {
         events->oom_kill = cgroup_value(slice_fd, "memory.events", "oom_kill");
+        events->oom = cgroup_value(slice_fd, "memory.events", "oom");
         events->memory_max = cgroup_value(slice_fd, "memory.events", "max");
         events->swap_max = cgroup_value(slice_fd, "memory.swap.events", "max");
         events->pids_max = larger_known(events->pids_max, cgroup_value(slice_fd, "pids.events", "max"));
+}
+
+uint64_t cgroup_outer_oom(int slice_fd)
+{
+        return cgroup_value(slice_fd, "../memory.events", "oom");
+}
+
+uint64_t cgroup_oomd_kills(int fd)
+{
+        char text[32];
+        ssize_t n = fgetxattr(fd, "user.oomd_ooms", text, sizeof(text) - 1);
+        uint64_t value;
+
+        if (n < 0)
+                return errno == ENODATA ? 0 : UNKNOWN;
+        text[n] = '\0';
+        return parse_u64(text, &value) < 0 ? UNKNOWN : value;
 }
 
 int cgroup_is_populated(int fd)

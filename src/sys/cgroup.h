@@ -38,6 +38,12 @@ void cgroup_read_usage(int slice_fd, Usage *usage);
  * kernels count it in the group that forks. */
 void cgroup_read_events(int slice_fd, LimitEvents *events);
 
+/* memory.events oom of the group above: what caps all jobs together was out of memory so many times. */
+uint64_t cgroup_outer_oom(int slice_fd);
+
+/* How many times systemd-oomd(8) killed this group: it leaves the number as an extended attribute. */
+uint64_t cgroup_oomd_kills(int fd);
+
 /* 1: some process is in it or below, 0: none, or a negative errno. */
 int cgroup_is_populated(int fd);
 

@@ -2,6 +2,7 @@
 #include "sys/errors.h"
 
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
@@ -52,12 +53,11 @@ static void write_filter(CountedError error, char *filter, size_t size)
                                 (int) SYS_clone3);
 #endif
                 break;
-        case COUNTED_FAMILY:
-                (void) snprintf(filter, size, "id == %d && ret == -%d", (int) SYS_socket, EAFNOSUPPORT);
+        case COUNTED_SENT_KILL:
+                (void) snprintf(filter, size, "sig == %d", SIGKILL);
                 break;
-        case COUNTED_RAW:
-                (void) snprintf(filter, size, "id == %d && (ret == -%d || ret == -%d)", (int) SYS_socket,
-                                EPERM, EACCES);
+        case COUNTED_SENT_TERM:
+                (void) snprintf(filter, size, "sig == %d", SIGTERM);
                 break;
         case _COUNTED_ERROR_MAX:
                 break;
@@ -92,14 +92,16 @@ int error_counter_open(int cgroup_fd, ErrorCounter **ret)
         _cleanup_(error_counter_freep) ErrorCounter *counter = calloc(1, sizeof(*counter));
         _cleanup_close_ int fd = -EBADF;
         long cpus = sysconf(_SC_NPROCESSORS_CONF);
-        uint64_t id;
+        uint64_t call_id, signal_id;
         int r;
 
         if (!counter || cpus <= 0)
                 return counter ? -EINVAL : -ENOMEM;
         r = tracefs_open(&fd);
         if (r == 0)
-                r = tracefs_id(fd, "raw_syscalls/sys_exit", &id);
+                r = tracefs_id(fd, "raw_syscalls/sys_exit", &call_id);
+        if (r == 0)
+                r = tracefs_id(fd, "signal/signal_generate", &signal_id);
         if (r < 0)
                 return r;
         counter->fds = calloc(_COUNTED_ERROR_MAX * (size_t) cpus, sizeof(int));
@@ -109,6 +111,8 @@ int error_counter_open(int cgroup_fd, ErrorCounter **ret)
         for (size_t i = 0; i < _COUNTED_ERROR_MAX * counter->n_cpus; i++)
                 counter->fds[i] = -EBADF;
         for (CountedError error = 0; error < _COUNTED_ERROR_MAX; error++) {
+                uint64_t id = error >= COUNTED_SENT_KILL ? signal_id : call_id;
+
                 for (int cpu = 0; cpu < (int) cpus; cpu++) {
                         r = open_event(cgroup_fd, cpu, id, error);
                         if (r == -ENODEV)

@@ -20,6 +20,9 @@
 #define OWN_INODES 16u /* directories that are made for the job are not its files */
 /* What ext4 itself needs besides the job's bytes: 256 bytes an inode, bitmaps, descriptors, the root. */
 #define EXT4_OVERHEAD(bytes, inodes) (MIB(2) + (inodes) *256 + (bytes) / 64)
+/* Blocks of 4 KiB: a group has as many as one of them has bits, and its table of inodes whole ones. */
+#define EXT4_GROUP_BYTES  MIB(128)
+#define EXT4_TABLE_INODES 16u
 
 static int open_tmpfs(uint64_t bytes, uint64_t inodes, int *ret_fd, Error *e)
 {
@@ -193,5 +196,19 @@ int layer_read(int fd, Usage *usage, LimitEvents *events)
         note(&events->inodes_full, fs.f_ffree == 0);
         note(&events->layer_peak_bytes, usage->disk_bytes);
         note(&events->layer_peak_inodes, usage->disk_inodes);
+        return 0;
+}
+
+int layer_size(int fd, bool image, uint64_t bytes, uint64_t inodes, uint64_t ret_sizes[static 2],
+                uint64_t ret_slack[static 2])
+{
+        struct statvfs fs;
+
+        if (fstatvfs(fd, &fs) < 0)
+                return -errno;
+        ret_sizes[0] = (uint64_t) fs.f_blocks * fs.f_frsize;
+        ret_sizes[1] = (uint64_t) fs.f_files;
+        ret_slack[0] = image ? EXT4_OVERHEAD(bytes, inodes) : (uint64_t) fs.f_frsize;
+        ret_slack[1] = image ? EXT4_TABLE_INODES * (bytes / EXT4_GROUP_BYTES + 2) : 0;
         return 0;
 }

@@ -15,3 +15,8 @@ int layer_open(const char *image_dir, uint64_t bytes, uint64_t inodes, const cha
 /* What is used of it, and whether it is full: a request for one more block or file would fail. The flags stay
  * once they are set, the peaks only grow: to be called now and then. */
 int layer_read(int fd, Usage *usage, LimitEvents *events);
+
+/* How large the kernel made it: bytes, then inodes; and by how much that may be more than was asked for
+ * (whole pages; ext4's own structures, whole blocks of its inode tables). */
+int layer_size(int fd, bool image, uint64_t bytes, uint64_t inodes, uint64_t ret_sizes[static 2],
+                uint64_t ret_slack[static 2]);

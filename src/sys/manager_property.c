@@ -144,6 +144,19 @@ static int append_devices(sd_bus_message *m, const char *name, const PropertyVal
         return append_pairs(m, name, v, ' ');
 }
 
+static int append_fields(sd_bus_message *m, const char *name, const PropertyValue *v)
+{
+        int r = open_value(m, name, "aay");
+
+        if (r >= 0)
+                r = sd_bus_message_open_container(m, 'a', "ay");
+        for (size_t i = 0; r >= 0 && v->list[i]; i++)
+                r = sd_bus_message_append_array(m, 'y', v->list[i], strlen(v->list[i]));
+        if (r >= 0)
+                r = sd_bus_message_close_container(m);
+        return r < 0 ? r : close_value(m);
+}
+
 typedef int (*Append)(sd_bus_message *m, const char *name, const PropertyValue *v);
 
 static const Append append_table[_PROPERTY_TYPE_MAX] = {
@@ -163,6 +176,7 @@ static const Append append_table[_PROPERTY_TYPE_MAX] = {
         [PROPERTY_BINDS] = append_binds,
         [PROPERTY_TMPFS] = append_tmpfs,
         [PROPERTY_DEVICES] = append_devices,
+        [PROPERTY_FIELDS] = append_fields,
 };
 
 int manager_append_property(sd_bus_message *m, const PropertyValue *value)

@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include "sys/namespace.h"
 #include "sys/sockets_parts.h"
@@ -80,13 +79,6 @@ static int open_fence(Sockets *sockets)
                                : 0;
 }
 
-static uint32_t inode_of(int fd)
-{
-        struct stat st;
-
-        return fd >= 0 && fstat(fd, &st) == 0 ? (uint32_t) st.st_ino : 0;
-}
-
 /* In the namespace. */
 static int open_all(void *userdata)
 {
@@ -103,9 +95,6 @@ static int open_all(void *userdata)
                 if (r == 0)
                         r = open_fence(sockets);
         }
-        sockets->own_inodes[0] = inode_of(sockets->dump_fd);
-        sockets->own_inodes[1] = inode_of(sockets->closed_fd);
-        sockets->own_inodes[2] = inode_of(sockets->fence_fd);
         return r;
 }
 

@@ -38,7 +38,7 @@ const SocketQuestion *sockets_question(size_t i);
 
 typedef int (*SocketHandler)(void *userdata, SocketRecord *record);
 
-/* Hands over each socket of a kind, which the handler takes. Those of this process itself are left out. 0;
+/* Hands over each socket of a kind, which the handler takes. The caller's own are among them. 0;
  * what the handler returned when negative; -ENOENT: this kernel has no module to ask, and there can be such
  * sockets; another negative errno when asking failed. */
 int sockets_dump(Sockets *sockets, const SocketQuestion *question, SocketHandler handler, void *userdata);

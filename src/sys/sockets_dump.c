@@ -148,7 +148,6 @@ static int ask(Sockets *sockets, const SocketQuestion *q)
 /* --- answers --- */
 
 typedef struct DumpReader {
-        const Sockets *sockets;
         const SocketQuestion *question;
         SocketHandler handler;
         void *userdata;
@@ -293,14 +292,6 @@ static int read_answer(const struct nlmsghdr *header, const SocketQuestion *q, S
         }
 }
 
-static bool is_own(const Sockets *sockets, uint64_t inode)
-{
-        for (size_t i = 0; i < ELEMENTSOF(sockets->own_inodes); i++)
-                if (inode != 0 && sockets->own_inodes[i] == inode)
-                        return true;
-        return false;
-}
-
 static int on_answer(const struct nlmsghdr *header, void *userdata)
 {
         DumpReader *reader = userdata;
@@ -310,7 +301,7 @@ static int on_answer(const struct nlmsghdr *header, void *userdata)
         if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY || reader->result < 0)
                 return MNL_CB_OK;
         r = read_answer(header, reader->question, &record);
-        if (r == 1 && !is_own(reader->sockets, record.inode))
+        if (r == 1)
                 r = reader->handler(reader->userdata, &record);
         socket_record_clear(&record);
         if (r < 0)
@@ -387,9 +378,7 @@ static bool is_registered(const char *name)
 
 int sockets_dump(Sockets *sockets, const SocketQuestion *question, SocketHandler handler, void *userdata)
 {
-        DumpReader reader = {
-                .sockets = sockets, .question = question, .handler = handler, .userdata = userdata
-        };
+        DumpReader reader = { .question = question, .handler = handler, .userdata = userdata };
         int r = ask(sockets, question);
 
         if (r == 0)

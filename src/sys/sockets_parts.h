@@ -11,7 +11,6 @@
 struct Sockets {
         int dump_fd, closed_fd, fence_fd;
         uint64_t cgroup_id;
-        uint32_t own_inodes[3]; /* of these three, which are in the namespace, too */
         uint32_t sequence;
         uint64_t fence_cookie;
 };

@@ -15,6 +15,7 @@
 /* What the buffers of all CPUs may take together, and each of them. */
 #define RINGS_SIZE_MAX MIB(16)
 #define RING_SIZE_MAX  KIB(512)
+#define PACKETS_SIZE   KIB(128)
 #define RING_SIZE_MIN  KIB(64)
 /* Larger than any record that is asked for here; a record's size is 16 bits wide. */
 #define RECORD_SIZE_MAX 512u
@@ -50,7 +51,7 @@ static const struct {
         const char *fields[FIELDS_MAX + 1];
 } source_table[_SOURCE_MAX] = {
         [SOURCE_EXIT] = { "raw_syscalls/sys_enter", NULL, { "id", "args" } },
-        [SOURCE_FAILED] = { "raw_syscalls/sys_exit", NULL, { "ret" } },
+        [SOURCE_FAILED] = { "raw_syscalls/sys_exit", NULL, { "ret", "id" } },
         [SOURCE_DELIVER] = { "signal/signal_deliver", "sa_handler == 0 && " IS_FATAL,
                         { "sig", "common_pid" } },
         [SOURCE_GENERATE] = { "signal/signal_generate", "result == 0 && " IS_FATAL, { "sig", "pid" } },
@@ -174,8 +175,9 @@ static int set_filter(int fd, Source source, const char *device)
                 (void) snprintf(filter, sizeof(filter), "id == %d || id == %d", (int) SYS_exit_group,
                                 (int) SYS_exit);
         else if (source == SOURCE_FAILED)
-                (void) snprintf(filter, sizeof(filter), "ret < 0 && (id == %d || id == %d)", (int) SYS_execve,
-                                (int) SYS_execveat);
+                (void) snprintf(filter, sizeof(filter),
+                                "ret < 0 && (id == %d || id == %d || id == %d || id == %d)", (int) SYS_execve,
+                                (int) SYS_execveat, (int) SYS_socket, (int) SYS_io_uring_setup);
         else if (source == SOURCE_SEND)
                 (void) snprintf(filter, sizeof(filter), "!(common_flags & 24) && name == \"%s\"", device);
         return ioctl(fd, PERF_EVENT_IOC_SET_FILTER,
@@ -221,22 +223,23 @@ static int add_tracepoint(Trace *trace, Source source, int tracefs, int cgroup_f
 }
 
 /* A power of two, as the kernel wants it. */
-static size_t choose_ring_size(size_t n_cpus)
+static size_t choose_ring_size(size_t n_cpus, Source owner)
 {
-        size_t size = RING_SIZE_MAX;
+        size_t size = owner == SOURCE_SEND ? PACKETS_SIZE : RING_SIZE_MAX;
 
         while (size > RING_SIZE_MIN && size * n_cpus > RINGS_SIZE_MAX)
                 size /= 2;
         return MAX(size, (size_t) getpagesize());
 }
 
-static int new_trace(Trace **ret)
+static int new_trace(Source owner, Trace **ret)
 {
         _cleanup_(trace_freep) Trace *trace = calloc(1, sizeof(*trace));
         long cpus = sysconf(_SC_NPROCESSORS_CONF);
 
         if (!trace)
                 return -ENOMEM;
+        trace->owner = owner;
         trace->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
         if (trace->epoll_fd < 0 || cpus <= 0)
                 return -errno;
@@ -245,7 +248,7 @@ static int new_trace(Trace **ret)
         if (!trace->cpus || !trace->fds)
                 return -ENOMEM;
         trace->n_cpus = (size_t) cpus;
-        trace->ring_size = choose_ring_size(trace->n_cpus);
+        trace->ring_size = choose_ring_size(trace->n_cpus, owner);
         for (size_t i = 0; i < trace->n_cpus * _SOURCE_MAX; i++)
                 trace->fds[i] = -EBADF;
         for (size_t i = 0; i < trace->n_cpus; i++)
@@ -272,11 +275,10 @@ static int open_sources(Trace *trace, int cgroup_fd, const char *device)
 static int open_counting(int cgroup_fd, const char *device, bool counts_lost, Trace **ret)
 {
         _cleanup_(trace_freep) Trace *trace = NULL;
-        int r = new_trace(&trace);
+        int r = new_trace(device ? SOURCE_SEND : SOURCE_TASKS, &trace);
 
         if (r < 0)
                 return r;
-        trace->owner = device ? SOURCE_SEND : SOURCE_TASKS;
         trace->counts_lost = counts_lost;
         r = open_sources(trace, cgroup_fd, device);
         if (r < 0)
@@ -411,6 +413,24 @@ static void read_endpoint(const Trace *trace, const Sample *sample, Endpoint *re
                                 MIN((size_t) trace->fields[SOURCE_LISTEN][2].size, (size_t) 4));
 }
 
+/* 1: *event is one, 0: it is none. */
+static int read_failed(long call, int error, TraceEvent *event)
+{
+        event->kind = TRACE_REFUSED;
+        switch (call) {
+        case SYS_io_uring_setup:
+                event->value = REFUSED_IO_URING;
+                return error == EPERM || error == EACCES;
+        case SYS_socket:
+                event->value = error == EAFNOSUPPORT ? REFUSED_FAMILY : REFUSED_RAW;
+                return error == EAFNOSUPPORT || error == EPERM || error == EACCES;
+        default:
+                event->kind = TRACE_FAILED;
+                event->value = error;
+                return 1;
+        }
+}
+
 /* 1: *ret is an event, 0: it is none. */
 static int read_tracepoint(const Trace *trace, const Sample *sample, Pending *ret)
 {
@@ -423,9 +443,8 @@ static int read_tracepoint(const Trace *trace, const Sample *sample, Pending *re
                 event->value = (int) (field_value(trace, sample, 1) & 0xff);
                 return event->kind == TRACE_STATUS || sample->pid == sample->tid;
         case SOURCE_FAILED:
-                event->kind = TRACE_FAILED;
-                event->value = -(int) field_value(trace, sample, 0);
-                return 1;
+                return read_failed((long) field_value(trace, sample, 1), -(int) field_value(trace, sample, 0),
+                                event);
         case SOURCE_DELIVER:
         case SOURCE_GENERATE:
                 event->kind = TRACE_SIGNAL;

@@ -42,10 +42,11 @@ def test_the_callers_files():
 def test_processes():
     """What it starts is seen as in a service, and starting something elsewhere on the host does not
     wait for qscope."""
-    run = passes(bounded(sh("true a; (exit 3); true b")))
+    run = passes(bounded(sh("/bin/true a; (exit 3); /bin/true b; exit 0")))
     processes = run["processes"]
     eq([processes["lost"], processes["total"]], [0, 4], "processes")
-    eq([item["argv"] for item in processes["tree"][1:]], [["true", "a"], None, ["true", "b"]], "argv")
+    eq([item["argv"] for item in processes["tree"][1:]], [["/bin/true", "a"], None, ["/bin/true", "b"]],
+       "argv")
     started = start_job(bounded(["sleep", "1"]))
     check(host.wait_until(lambda: any(name == "sleep" for _, name, _, _ in host.processes()),
                           lib.bound(10)), "the job did not start")
@@ -139,11 +140,11 @@ def test_killed_qscope():
     """When qscope dies the job dies: held at the gate or running."""
     run = start_job(bounded(["sleep", "775"]))
     found = host.wait_until(lambda: subprocess.run(["pgrep", "-fx", "sleep 775"],
-                                                   capture_output=True).stdout, lib.bound(5))
+                                                   capture_output=True).stdout, lib.bound(20))
     check(found, "the job did not start")
     run.kill(signal.SIGKILL)
     gone = host.wait_until(lambda: not subprocess.run(["pgrep", "-fx", "sleep 775"],
-                                                      capture_output=True).stdout, lib.bound(2))
+                                                      capture_output=True).stdout, lib.bound(10))
     check(gone, "the job outlived qscope")
     run.process.wait()
     lib.qscope("clean")

@@ -60,7 +60,7 @@ def test_tcp():
     """A connection to an address of the Internet, of the cloud's metadata, of IPv6: refused at once."""
     run = refused(py(CONNECT + "attempt(2, 1, ('1.1.1.1', 443)); attempt(2, 1, ('169.254.169.254', 80));"
                      "attempt(10, 1, ('2606:4700::1111', 443)); attempt(2, 1, ('1.1.1.1', 443));"
-                     "print(time.monotonic() - begin < 10)"))
+                     "print(time.monotonic() - begin < 20)"))
     eq(run.out, "111\n" * 4 + "True\n", "errors")
     attempt(run, 2, protocol="tcp", address="1.1.1.1", port=443, name=None)
     attempt(run, protocol="tcp", address="169.254.169.254", port=80)
@@ -153,15 +153,16 @@ print(libc.syscall(425, 8, bytes(200)), ctypes.get_errno())
 
 @test()
 def test_other_sockets():
-    """vsock, packet and raw sockets, and io_uring, cannot be had; how often it was tried is counted."""
+    """vsock, packet and raw sockets, and io_uring, cannot be had; it is listed who asked."""
     run = passes(py(SOCKETS))
     eq(run.out, "-1 1\n", "what could be had, and io_uring_setup")
     eq(run["egress"], [], "egress")
     info = run["egress_info"]
-    if info["refused_raw"] is not None:
-        eq([info["refused_families"], info["refused_raw"]], [2, 3], "sockets refused")
-    else:
-        mentions(" ".join(run["blind_spots"]), ["perf_event_open"])
+    eq(info["refused_totals"], {"family": 2, "raw": 3, "io_uring": 1}, "refused")
+    for what, count in info["refused_totals"].items():
+        found = [item for item in info["refused"] if item["what"] == what]
+        eq([item["count"] for item in found], [count], what)
+        contains(found[0]["program"], "python3", what)
 
 
 RETRIES = """
@@ -209,8 +210,7 @@ def test_flood_and_timeout():
     """A job that never stops sending is killed when its time is over."""
     run = lib.run_job(job(py("import socket\ns = socket.socket(2, 2)\nwhile True: s.sendto(b'x', ('10.0.0.1', 9))"),
                           timeout_sec=1))
-    eq(run["timed_out"], True, "timed_out")
-    check(run["duration_ms"] < 1000 * lib.bound(10), f"{run['duration_ms']} ms")
+    lib.timed_out(run, 1)
     attempt(run, run["egress_info"]["total"], protocol="udp", address="10.0.0.1", port=9)
 
 
@@ -324,4 +324,4 @@ def test_killed_qscope():
     started = lib.start_job(["sleep", "30"])
     check(host.wait_until(lambda: namespaces() - before, lib.bound(10)), "no namespace for the job")
     started.kill(9)
-    check(host.wait_until(lambda: not namespaces() - before, lib.bound(5)), "the namespace is still there")
+    check(host.wait_until(lambda: not namespaces() - before, lib.bound(10)), "the namespace is still there")

@@ -89,7 +89,7 @@ def test_missing_controller():
 def test_tasks():
     """A fork bomb stops at the limit, with EAGAIN for the job and a counter for us."""
     bomb = "import os\nwhile True:\n try: os.fork()\n except OSError: pass"
-    run = fails(job(py(bomb), limits={"tasks": 40}, timeout_sec=4))
+    run = fails(job(py(bomb), limits={"tasks": 40}, timeout_sec=min(lib.bound(1), 20)))
     hit(run, "tasks")
     between(run["usage"]["pids_peak"], 30, 40, "pids_peak")
     eq(run["timed_out"], True, "timed_out")
@@ -222,7 +222,7 @@ def test_open_files_within():
 
 def fill(path, megabytes, limit, **limits):
     script = f"head -c {megabytes}M /dev/zero > {path}; s=$?; stat -c %s {path}; exit $s"
-    return run_job(job(sh(script), limits={"disk": limit, **limits}, timeout_sec=60))
+    return run_job(job(sh(script), limits={"disk": limit, **limits}, timeout_sec=300))
 
 
 @test("smoke", "vm")
@@ -273,7 +273,7 @@ def test_inodes():
     """A million empty files: stopped by the layer's inodes, and named so."""
     code = ("n = 0\ntry:\n while n < 1000000: open(f'f{n}', 'w').close(); n += 1\n"
             "except OSError as e: print(n, e.errno); raise SystemExit(1)")
-    run = exits(fails(job(py(code), limits={"inodes": 2000}, timeout_sec=60)), 1)
+    run = exits(fails(job(py(code), limits={"inodes": 2000}, timeout_sec=300)), 1)
     only_hits(run, "inodes")
     made, error = map(int, run.out.split())
     eq(error, 28, "errno")
@@ -287,7 +287,7 @@ def test_a_million_files_by_default():
     files is readable and the host clean."""
     code = ("n = 0\ntry:\n while n < 1000000: open(f'f{n}', 'w').close(); n += 1\n"
             "except OSError as e: print(e.errno); raise SystemExit(1)")
-    run = exits(fails(job(py(code), timeout_sec=60), timeout=90), 1)
+    run = exits(fails(job(py(code), timeout_sec=300), timeout=90), 1)
     eq(run.out, "28\n", "errno")
     one_of(sorted(run.hits), (["inodes"], ["disk"], ["disk", "inodes"]), "limits.hits")
     check(os.path.getsize(run.receipt_path) < 32 << 20, "the receipt is over 32 MiB")
@@ -299,7 +299,7 @@ def test_disk_is_not_memory():
     job is told ENOSPC and lives."""
     script = "head -c 80M /dev/zero > /dev/shm/big; echo $?; echo alive"
     run = fails(job(sh(script), limits={"memory": "48M", "disk": "64M", "swap": 0},
-                    timeout_sec=60))
+                    timeout_sec=300))
     only_hits(run, "disk")
     eq(run.out, "1\nalive\n", "what the job saw")
 

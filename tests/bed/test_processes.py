@@ -3,7 +3,9 @@
 what was missed is counted and never passes."""
 
 import os
+import platform
 import signal
+import struct
 import time
 
 import host
@@ -16,9 +18,27 @@ GROUP = "processes"
 SPAWN = (
     "import os, sys\n"
     "for i in range(int(sys.argv[1])):\n"
-    " pid = os.posix_spawn('/bin/true', ['true', str(i)], {})\n"
+    " pid = os.posix_spawn(sys.argv[2], ['tiny', str(i)], {})\n"
     " os.waitpid(pid, 0)\n"
 )
+
+
+def tiny_program():
+    """The bytes of a program that ends as soon as it runs: one page, and two instructions to exit(0)."""
+    if platform.machine() != "x86_64":
+        return lib.read_bytes("/bin/true")
+    code = bytes.fromhex("31ff b83c000000 0f05")
+    size = 64 + 56 + len(code)
+    header = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 2, 62, 1, 0x400078, 64, 0, 0, 64, 56, 1,
+                         0, 0, 0)
+    segment = struct.pack("<IIQQQQQQ", 1, 5, 0, 0x400000, 0x400000, size, size, 0x1000)
+    return header + segment + code
+
+
+def spawning(count, **fields):
+    """A job that starts so many of them, one after the other."""
+    cwd = lib.workspace({"tiny*": tiny_program()})
+    return job(py(SPAWN, str(count), f"{cwd}/tiny"), cwd=cwd, **fields)
 
 
 def tree(run):
@@ -58,15 +78,15 @@ def test_true():
     eq(run["processes"]["programs"], 1, "processes.programs")
 
 
-@test("smoke", "vm", timeout=120)
+@test("smoke", "vm", timeout=240)
 def test_short_lived():
     """A thousand children that live for about a millisecond, each with program, argv and end."""
-    run = passes(job(py(SPAWN, "1000"), timeout_sec=100), timeout=110)
+    run = passes(spawning(1000, timeout_sec=200), timeout=220)
     items = complete(run)
     eq(len(items), 1001, "processes")
     children = [item for item in items if item["ppid"] == items[0]["pid"]]
-    eq([item["argv"] for item in children], [["true", str(i)] for i in range(1000)], "arguments")
-    eq({item["program"] for item in children}, {"/usr/bin/true"}, "programs")
+    eq([item["argv"] for item in children], [["tiny", str(i)] for i in range(1000)], "arguments")
+    eq({item["program"] for item in children}, {run["cwd"] + "/tiny"}, "programs")
     eq({(item["exit_code"], item["signal"]) for item in children}, {(0, None)}, "ends")
     check(all(item["end_ms"] is not None for item in children), "every end has its time")
 
@@ -250,7 +270,7 @@ def test_arguments():
 @test("smoke", "vm", timeout=60)
 def test_stopped_qscope():
     """While qscope is stopped the job waits in execve, and nothing is missed."""
-    started = start_job(job(py(SPAWN, "200"), timeout_sec=50))
+    started = start_job(spawning(200, timeout_sec=50))
     check(host.wait_until(lambda: host.job_processes(), lib.bound(10)), "the job did not start")
     time.sleep(0.1)
     started.kill(signal.SIGSTOP)
@@ -280,8 +300,8 @@ def test_killed_qscope():
     time.sleep(0.2)
     started.kill(signal.SIGKILL)
     started.process.wait()
-    dead = host.wait_until(lambda: not host.job_processes(), lib.bound(1))
-    check(dead, f"alive after a second: {host.job_processes()}")
+    dead = host.wait_until(lambda: not host.job_processes(), lib.bound(3))
+    check(dead, f"alive after a moment: {host.job_processes()}")
 
 
 @test("smoke", timeout=60)
@@ -289,8 +309,7 @@ def test_timeout_in_exec():
     """At the deadline the job is frozen and looked at, although it starts programs all the time."""
     run = fails(job(sh("for i in 1 2 3 4; do (while :; do true; /bin/true; done) & done; wait"),
                     timeout_sec=1))
-    eq(run["timed_out"], True, "timed_out")
-    check(run.seconds < lib.bound(5), f"it took {run.seconds:.1f} s")
+    lib.timed_out(run, 1)
 
 
 def memory_peak(started):
@@ -338,7 +357,7 @@ def test_signal_flood():
                       timeout_sec=30))
     one_of((run.status, run["verdict"], run["processes"]["lost"] > 0),
            [(0, "pass", False), (4, "error", True)], "outcome")
-    check(run.seconds < lib.bound(15), f"it took {run.seconds:.1f} s")
+    check(run["duration_ms"] < 20_000, f"it took {run['duration_ms']} ms")
 
 
 @test("smoke", "vm")

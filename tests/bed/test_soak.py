@@ -54,7 +54,7 @@ def test_at_once():
 @test("vm", timeout=60)
 def test_a_few_at_once():
     """The same in small, for every bed."""
-    soak(6, 6)
+    soak(6, 6 if host.is_fast() else 3)
 
 
 @test(timeout=60)

@@ -296,26 +296,61 @@ TEST(senders_at_the_same_time)
         CHECK_EQ(take(&queue, 60), 3);
 }
 
-TEST(senders_that_expire)
+TEST(senders_whose_packets_were_dropped)
 {
         static SenderQueue queue;
 
-        send_packet(&queue, 1, 60, 1000);
-        send_packet(&queue, 2, 60, 2000);
-        senders_expire(&queue, 1500);
+        send_packet(&queue, 1, 60, 1000000);
+        send_packet(&queue, 2, 60, 2000000);
+        senders_settle(&queue, 1500000);
         CHECK_EQ(take(&queue, 60), 2);
-        senders_expire(&queue, 5000);
-        CHECK_EQ(take(&queue, 60), 0);
+        send_packet(&queue, 3, 60, 3000000);
+        senders_settle(&queue, 3000001); /* it may be on its way */
+        CHECK_EQ(take(&queue, 60), 3);
 }
 
-TEST(senders_are_bounded)
+/* Nobody is named until the device was empty and all senders are accounted for. */
+TEST(senders_in_doubt)
 {
         static SenderQueue queue;
 
-        for (unsigned i = 0; i < 2 * SENDERS_MAX; i++)
-                send_packet(&queue, (pid_t) (i + 1), 60, i * 1000);
+        for (unsigned i = 0; i <= SENDERS_MAX; i++)
+                send_packet(&queue, (pid_t) (i + 1), 60, 1000000 + i * 1000);
         CHECK_EQ(queue.n, SENDERS_MAX);
-        CHECK_EQ(take(&queue, 60), SENDERS_MAX + 1);
+        CHECK_EQ(take(&queue, 60), 0);
+        senders_settle(&queue, 2000000);
+        CHECK_EQ(take(&queue, 60), 0);
+        senders_settle(&queue, 9000000);
+        send_packet(&queue, 7, 60, 9000001);
+        CHECK_EQ(take(&queue, 60), 7);
+        senders_doubt(&queue);
+        send_packet(&queue, 8, 60, 9000002);
+        CHECK_EQ(take(&queue, 60), 0);
+        senders_settle(&queue, 9000003);
+        send_packet(&queue, 9, 60, 9000004);
+        CHECK_EQ(take(&queue, 60), 0); /* the last one is too near */
+        send_packet(&queue, 9, 60, 9001000);
+        CHECK_EQ(take(&queue, 60), 9);
+}
+
+TEST(refused)
+{
+        _cleanup_(egress_freep) Egress *egress = egress_new();
+        EgressEvidence evidence = { 0 };
+
+        for (unsigned i = 0; i < 2 * EGRESS_REFUSED_MAX; i++)
+                egress_refused(egress, REFUSED_RAW, (pid_t) (i / 2 + 1), i);
+        for (unsigned i = 0; i < 2 * EGRESS_REFUSED_MAX; i++)
+                egress_refused(egress, REFUSED_FAMILY, (pid_t) (i + 1), i);
+        egress_collect(egress, &evidence);
+        CHECK_EQ(evidence.n_refused, EGRESS_REFUSED_MAX);
+        CHECK_EQ(evidence.refused[1].pid, 2);
+        CHECK_EQ(evidence.refused[1].count, 2);
+        CHECK_EQ(evidence.refused[1].first_usec, 2);
+        CHECK_EQ(evidence.refused_total[REFUSED_RAW], 2 * EGRESS_REFUSED_MAX);
+        CHECK_EQ(evidence.refused_total[REFUSED_FAMILY], 2 * EGRESS_REFUSED_MAX);
+        CHECK_EQ(evidence.refused_total[REFUSED_IO_URING], 0);
+        egress_evidence_clear(&evidence);
 }
 
 TEST(programs_of_that_time)

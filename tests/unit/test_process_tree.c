@@ -84,7 +84,8 @@ TEST(one_program)
         CHECK_STR(tree_builder_program(b, ROOT), "/usr/bin/true");
         event(b, TRACE_STATUS, ROOT, 3);
         event(b, TRACE_EXIT, ROOT, 0);
-        CHECK(!tree_builder_program(b, ROOT));
+        CHECK_STR(tree_builder_program(b, ROOT), "/usr/bin/true"); /* it was */
+        CHECK(!tree_builder_program(b, ROOT + 1) && tree_builder_parent(b, ROOT) == 0);
         tree = finish(b);
         REQUIRE(tree.n == 1 && tree.items[0].n_runs == 1);
         CHECK_STR(tree.items[0].runs[0].path, "/usr/bin/true");

@@ -115,7 +115,7 @@ TEST(golden_pass)
         s.outcome->usage.nr_throttled = 4;
         s.outcome->usage.cpu_pressure_usec = 1234;
         s.outcome->egress.observed = true;
-        s.outcome->egress.refused_raw = 0;
+        s.outcome->egress.refused_total[REFUSED_RAW] = 0;
         s.job.rationale = (char *) "check that it compiles";
         s.job.meta = cJSON_Parse("{\"model\":\"m\",\"n\":[1,2.5]}");
         s.job.extra = cJSON_Parse("{\"x_ticket\":\"T-1\"}");
@@ -254,7 +254,10 @@ TEST(golden_many_causes)
         sample_egress(&s, EGRESS_ICMP, "2001:db8::1", 0, NULL, 0, NULL);
         s.outcome->egress.total = 5000;
         s.outcome->egress.lost = 3;
-        s.outcome->egress.refused_families = 1;
+        s.outcome->egress.refused = calloc(1, sizeof(RefusedRecord));
+        s.outcome->egress.refused[0] = (RefusedRecord){ REFUSED_FAMILY, 12, strdup("/usr/bin/git"), 3, 2000 };
+        s.outcome->egress.n_refused = 1;
+        s.outcome->egress.refused_total[REFUSED_FAMILY] = 3;
         compare_golden("many-causes", &s);
 }
 

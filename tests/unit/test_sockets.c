@@ -40,8 +40,9 @@ TEST(one_for_each_place)
         SocketList list = { 0 };
         SocketRecord multipath = inet(80, 6, false);
 
-        listen_at(&list, 80, 0, false);
+        listen_at(&list, 80, 4, false);
         listen_at(&list, 80, 5, true);
+        listen_at(&list, 80, 7, false);
         multipath.protocol = IPPROTO_MPTCP;
         CHECK(socket_listening_add(&list, &multipath) == 0);
         CHECK_EQ(list.n, 1);

@@ -23,7 +23,7 @@ static void directory_remove(char **path)
         free(*path);
 }
 
-#define _cleanup_directory_ _cleanup_(directory_remove)
+#define _cleanup_directory_ _unused_ _cleanup_(directory_remove)
 
 static char *directory_make(int *ret_fd)
 {

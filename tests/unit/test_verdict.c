@@ -666,6 +666,83 @@ TEST(exit_statuses)
         }
 }
 
+/* What others did is an error, and is told from what the job did to itself. */
+TEST(interference)
+{
+        static const struct {
+                int signal;
+                uint64_t sent_kill, sent_term;
+                const char *reasons;
+        } kills[] = {
+                { SIGKILL, 0, 0, "killed_outside" },
+                { SIGKILL, 1, 0, "signal" }, /* kill -9 $$ */
+                { SIGKILL, UNKNOWN, UNKNOWN, "signal" },
+                { SIGTERM, 0, 0, "killed_outside" },
+                { SIGTERM, 0, 2, "signal" },
+                { SIGTERM, 1, 0, "killed_outside" },
+                { SIGSEGV, 0, 0, "signal" },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(kills); i++) {
+                _sample_ Sample s;
+                bool own = streq(kills[i].reasons, "signal");
+
+                sample_init(&s);
+                sample_signal(&s, kills[i].signal);
+                s.outcome->outside.sent_kill = kills[i].sent_kill;
+                s.outcome->outside.sent_term = kills[i].sent_term;
+                assert_verdict(&s, own ? VERDICT_FAIL : VERDICT_ERROR, -1, false, kills[i].reasons);
+                /* Ours, and the kernel's for the job's own limits, are not somebody else's. */
+                s.outcome->events.cpu_time_exceeded = 1;
+                assert_verdict(&s, VERDICT_FAIL, -1, false, "signal killed_by_limit");
+                s.outcome->events.cpu_time_exceeded = UNKNOWN;
+                s.outcome->events.oom_kill = s.outcome->events.oom = 1;
+                assert_verdict(&s, VERDICT_FAIL, -1, false, "signal killed_by_limit");
+        }
+}
+
+TEST(stopped_from_outside)
+{
+        _sample_ Sample s;
+
+        sample_init(&s);
+        sample_signal(&s, SIGKILL);
+        s.outcome->outside.sent_kill = 0;
+        s.outcome->outside.stopped = true;
+        assert_verdict(&s, VERDICT_ERROR, -1, false, "stopped_outside");
+        s.outcome->outside.oomd_kills = 1;
+        assert_verdict(&s, VERDICT_ERROR, -1, false, "stopped_outside oomd_killed");
+        s.outcome->outside.stopped = false;
+        assert_verdict(&s, VERDICT_ERROR, -1, false, "oomd_killed");
+        s.outcome->outside.oomd_kills = 0;
+        /* A timeout is a timeout. */
+        sample_timeout(&s);
+        assert_verdict(&s, VERDICT_FAIL, -1, false, "timed_out");
+}
+
+/* The same counter of kills, and three causes. */
+TEST(whose_memory)
+{
+        _sample_ Sample s;
+
+        sample_init(&s);
+        sample_signal(&s, SIGKILL);
+        s.outcome->events.oom_kill = 1;
+        s.outcome->events.oom = 1;
+        assert_verdict(&s, VERDICT_FAIL, -1, false, "signal killed_by_limit");
+        s.outcome->events.oom = UNKNOWN;
+        assert_verdict(&s, VERDICT_FAIL, -1, false, "signal killed_by_limit");
+        s.outcome->events.oom = 0;
+        assert_verdict(&s, VERDICT_ERROR, -1, false, "host_oom");
+        assert_message(&s, "host_oom", "the host was out of memory");
+        CHECK(count_hits(&s) == 0);
+        s.outcome->outside.outer_oom = 1;
+        assert_message(&s, "host_oom", "qscope.slice");
+        /* A child was killed, and the job went on. */
+        sample_exit(&s, 0);
+        assert_verdict(&s, VERDICT_ERROR, 0, true, "host_oom");
+}
+
 TEST(many_causes)
 {
         _sample_ Sample s;

@@ -133,7 +133,10 @@ words() { # ERE FILE... -> the matches, one a line
 check_options() {
         local qscope help page readme status=0
         qscope=$(built_qscope) || return 1
-        help=$(for verb in run explain doctor ''; do "$qscope" ${verb:+"$verb"} --help; done | words '--[a-z][a-z-]+')
+        help=$(for verb in '' $("$qscope" --help | awk '/^  [a-z]+ +[a-z]/ && !/qscope/ { print $1 }'); do
+                # shellcheck disable=SC2086 # no verb is no argument
+                "$qscope" $verb --help | words '--[a-z][a-z-]+'
+        done)
         page=$(sed 's/\\-/-/g' "$ROOT/man/qscope.1" | words '--[a-z][a-z-]+')
         readme=$(sed -n '/^## Options/,/^## /p' "$ROOT/README.md" | words '--[a-z][a-z-]+')
         only_in_first "$help" "$page" "in --help, not in man/qscope.1" || status=1

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The audit trail of one run: joins the records (core/audit), who called (sys/caller) and the journal. Where
+ * there is no journal there is still the receipt: nothing here fails a run. */
+
+#include "core/audit.h"
+
+/* About to ask systemd for the units. A start without an end is a qscope that was killed. */
+void audit_started(const Plan *plan);
+
+/* path as it was given; NULL: the receipt went into no file. text: the receipt itself. */
+void audit_ended(const Plan *plan, const Outcome *outcome, const Judgement *judgement, const char *path,
+                const char *text, bool lost);
+
+/* It broke off before it could be judged. */
+void audit_broken(const Plan *plan, const char *error);
