@@ -238,7 +238,9 @@ static void put_facts(const Page *p, const cJSON *explanation)
 
         fprintf(p->f, "\n%sWhat happened%s\n", p->bold, p->off);
         cJSON_ArrayForEach(item, view_get(explanation, "facts"))
-                        put_row(p, "  ", view_text(item, "name"), view_text(item, "text"));
+        {
+                put_row(p, "  ", view_text(item, "name"), view_text(item, "text"));
+        }
 }
 
 static void put_blind_spots(const Page *p, const cJSON *explanation)

@@ -211,8 +211,8 @@ TEST(bad_suites)
                 "{}",
                 "{\"clean\": {}, \"jobs\": []}",
                 "{\"clean\": {}, \"jobs\": [{\"name\": \"a\"}]}",
-                "{\"clean\": {}, \"jobs\": [{\"name\": \"a\", \"what\": \"w\", \"shows\": \"s\", \"job\": {}, "
-                "\"expect\": {}, \"exspect\": {}}]}",
+                ("{\"clean\": {}, \"jobs\": [{\"name\": \"a\", \"what\": \"w\", \"shows\": \"s\", \"job\": {}, "
+                 "\"expect\": {}, \"exspect\": {}}]}"),
         };
 
         for (size_t i = 0; i < ELEMENTSOF(texts); i++) {
