@@ -464,6 +464,11 @@ def test_lost_list_of_calls():
     contains(run["reasons"][0]["message"], "seccomp.list", "the reason")
 
 
+def set_sysctl(path, value):
+    with open(path, "w", encoding="ascii") as file:
+        file.write(value)
+
+
 @test("vm", timeout=60)
 def test_impossible_namespaces():
     """No network, user or mount namespace can be made on this host: refused, nothing was run."""
@@ -472,11 +477,11 @@ def test_impossible_namespaces():
         if not os.access(path, os.W_OK):
             raise lib.Lacks("sysctls of its own")
         before = host.read(path)
-        lib.write(path, "0")
+        set_sysctl(path, "0")
         try:
             run = errors(sh("echo ran"))
         finally:
-            lib.write(path, before)
+            set_sysctl(path, before)
         eq([run["stdout"], run["exit_code"]], ["", None], f"outcome without {kind} namespaces")
     passes(["true"])
 
