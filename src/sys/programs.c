@@ -269,7 +269,7 @@ static int find_named(const Programs *programs, const Call *call, struct stat *r
         struct open_how how = { .flags = O_PATH | O_CLOEXEC,
                 .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
         const char *name = call->filename;
-        _cleanup_close_ int base = -EBADF, fd = -EBADF;
+        _cleanup_close_ int fd = -EBADF;
         char path[32] = "cwd";
 
         if (at && (int) call->args[0] != AT_FDCWD)
