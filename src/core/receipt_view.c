@@ -39,37 +39,36 @@ size_t view_length(const cJSON *list)
 
 /* What readers rely on. Null is always allowed: unknown. */
 static const struct {
-        const char *key;
+        const char *key, *expected;
         int types; /* of cJSON */
-        const char *expected;
         bool required;
 } form[] = {
-        { "schema", cJSON_String, "a string", true },
-        { "verdict", cJSON_String, "a string", true },
-        { "reasons", cJSON_Array, "a list", true },
-        { "run_id", cJSON_String, "a string", false },
-        { "job_id", cJSON_String, "a string", false },
-        { "argv", cJSON_Array, "a list", false },
-        { "cwd", cJSON_String, "a string", false },
-        { "timeout_sec", cJSON_Number, "a number", false },
-        { "exit_code", cJSON_Number, "a number", false },
-        { "timed_out", cJSON_True | cJSON_False, "true or false", false },
-        { "stdout", cJSON_String, "a string", false },
-        { "stderr", cJSON_String, "a string", false },
-        { "duration_ms", cJSON_Number, "a number", false },
-        { "match_expected", cJSON_True | cJSON_False, "true or false", false },
-        { "signal", cJSON_String, "a string", false },
-        { "exec", cJSON_Object, "an object", false },
-        { "limits", cJSON_Object, "an object", false },
-        { "usage", cJSON_Object, "an object", false },
-        { "isolation", cJSON_Object, "an object", false },
-        { "fs", cJSON_Object, "an object", false },
-        { "processes", cJSON_Object, "an object", false },
-        { "sockets", cJSON_Object, "an object", false },
-        { "egress", cJSON_Array, "a list", false },
-        { "fds", cJSON_Array, "a list", false },
-        { "ipc", cJSON_Array, "a list", false },
-        { "blind_spots", cJSON_Array, "a list", false },
+        { "schema", "a string", cJSON_String, true },
+        { "verdict", "a string", cJSON_String, true },
+        { "reasons", "a list", cJSON_Array, true },
+        { "run_id", "a string", cJSON_String, false },
+        { "job_id", "a string", cJSON_String, false },
+        { "argv", "a list", cJSON_Array, false },
+        { "cwd", "a string", cJSON_String, false },
+        { "timeout_sec", "a number", cJSON_Number, false },
+        { "exit_code", "a number", cJSON_Number, false },
+        { "timed_out", "true or false", cJSON_True | cJSON_False, false },
+        { "stdout", "a string", cJSON_String, false },
+        { "stderr", "a string", cJSON_String, false },
+        { "duration_ms", "a number", cJSON_Number, false },
+        { "match_expected", "true or false", cJSON_True | cJSON_False, false },
+        { "signal", "a string", cJSON_String, false },
+        { "exec", "an object", cJSON_Object, false },
+        { "limits", "an object", cJSON_Object, false },
+        { "usage", "an object", cJSON_Object, false },
+        { "isolation", "an object", cJSON_Object, false },
+        { "fs", "an object", cJSON_Object, false },
+        { "processes", "an object", cJSON_Object, false },
+        { "sockets", "an object", cJSON_Object, false },
+        { "egress", "a list", cJSON_Array, false },
+        { "fds", "a list", cJSON_Array, false },
+        { "ipc", "a list", cJSON_Array, false },
+        { "blind_spots", "a list", cJSON_Array, false },
 };
 
 static int check_form(const cJSON *receipt, const char *name, Error *e)

@@ -126,7 +126,7 @@ static int add_list_fact(pid_t pid, uint64_t inherited, Outcome *o)
 
 int filter_facts(int proc_fd, pid_t pid, bool listed, Outcome *o)
 {
-        uint64_t all, inherited, own;
+        uint64_t all = 0, inherited = 0, own;
         char text[24];
         int r = count_filters(proc_fd, "status", &all);
 

@@ -293,7 +293,7 @@ static int find_named(const Programs *programs, const Call *call, struct stat *r
 
 static bool is_named(const Programs *programs, const Call *call, int fd)
 {
-        struct stat named, file;
+        struct stat named = { 0 }, file = { 0 };
 
         return find_named(programs, call, &named) == 0 && fstat(fd, &file) == 0 &&
                named.st_ino == file.st_ino && named.st_dev == file.st_dev;

@@ -277,7 +277,7 @@ static int open_counting(int cgroup_fd, const char *device, bool counts_lost, Tr
         _cleanup_(trace_freep) Trace *trace = NULL;
         int r = new_trace(device ? SOURCE_SEND : SOURCE_TASKS, &trace);
 
-        if (r < 0)
+        if (!trace)
                 return r;
         trace->counts_lost = counts_lost;
         r = open_sources(trace, cgroup_fd, device);

@@ -85,7 +85,7 @@ static int halve(NameList *list)
                 size_t length = strlen(name_list_get(list, i)) + 1;
 
                 r = grow(&kept, length);
-                if (r < 0)
+                if (r < 0 || !kept.text)
                         break;
                 memcpy(kept.text + kept.used, name_list_get(list, i), length);
                 kept.at[kept.n++] = (uint32_t) kept.used;
