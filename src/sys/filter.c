@@ -92,19 +92,12 @@ static int ask_stopped(pid_t pid, uint64_t inherited)
 static int count_filters(int proc_fd, const char *path, uint64_t *ret)
 {
         char status[STATUS_MAX], digits[24];
-        const char *line;
         int r = file_read_at(proc_fd, path, status, sizeof(status));
 
         if (r < 0)
                 return r;
         *ret = 0;
-        line = strstr(status, "\nSeccomp_filters:");
-        if (!line)
-                return 0;
-        line += STRLEN("\nSeccomp_filters:");
-        line += strspn(line, "\t ");
-        (void) snprintf(digits, sizeof(digits), "%.*s", (int) strspn(line, "0123456789"), line);
-        return parse_u64(digits, ret);
+        return text_field(status, "Seccomp_filters", digits, sizeof(digits)) ? parse_u64(digits, ret) : 0;
 }
 
 static int add_list_fact(pid_t pid, uint64_t inherited, Outcome *o)

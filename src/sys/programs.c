@@ -299,11 +299,12 @@ static bool is_named(const Programs *programs, const Call *call, int fd)
                named.st_ino == file.st_ino && named.st_dev == file.st_dev;
 }
 
-static long status_number(const char *status, const char *name)
+static pid_t status_pid(const char *status, const char *name)
 {
-        const char *p = strstr(status, name);
+        char value[16] = "";
 
-        return p ? strtol(p + strlen(name), NULL, 10) : 0;
+        (void) text_field(status, name, value, sizeof(value));
+        return (pid_t) strtol(value, NULL, 10);
 }
 
 static void read_ids(const Call *call, ProgramStart *start)
@@ -312,8 +313,8 @@ static void read_ids(const Call *call, ProgramStart *start)
 
         if (file_read_at(call->proc_fd, "status", status, sizeof(status)) < 0)
                 return;
-        start->pid = (pid_t) status_number(status, "\nTgid:\t");
-        start->ppid = (pid_t) status_number(status, "\nPPid:\t");
+        start->pid = status_pid(status, "Tgid");
+        start->ppid = status_pid(status, "PPid");
 }
 
 static void read_name(const Call *call, ProgramStart *start)
