@@ -29,7 +29,6 @@
 #include "sys/mount.h"
 #include "sys/tracefs.h"
 
-#define STATE_DIR      "/var/lib/qscope"
 #define LAYER_FREE_MIN MIB(512)
 
 const char *const doctor_state_names[_DOCTOR_STATE_MAX] = {
