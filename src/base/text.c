@@ -191,6 +191,21 @@ char *text_printf(const char *format, ...)
         return text;
 }
 
+bool text_field(const char *text, const char *name, char *value, size_t size)
+{
+        size_t length = strlen(name);
+
+        for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+                if (strncmp(line, name, length) != 0 || line[length] != ':')
+                        continue;
+                line += length + 1;
+                line += strspn(line, "\t ");
+                (void) snprintf(value, size, "%.*s", (int) strcspn(line, "\n"), line);
+                return true;
+        }
+        return false;
+}
+
 size_t strv_length(char *const *list)
 {
         size_t n = 0;

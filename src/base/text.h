@@ -31,6 +31,10 @@ char *text_to_utf8(const void *data, size_t size, bool *ret_exact);
 char *text_printf(const char *format, ...) _printf_(1, 2);
 char *text_vprintf(const char *format, va_list ap) _printf_(1, 0);
 
+/* The rest of the line that begins with "NAME:", without the spaces and tabs before it, cut to the size; as
+ * in /proc/PID/status. false: there is no such line, and value stays as it is. */
+bool text_field(const char *text, const char *name, char *value, size_t size);
+
 /* --- lists of strings, ended by NULL; NULL is the empty list --- */
 size_t strv_length(char *const *list);
 bool strv_contains(char *const *list, const char *text);

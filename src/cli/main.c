@@ -17,6 +17,8 @@ static const Verb verbs[] = {
         { "plan", "show what run would ask of systemd; run nothing", cli_plan },
         { "policy", "list, show and check the policies in force", cli_policy },
         { "log", "list the audit trail; compare receipts with it", cli_log },
+        { "explain", "say what a receipt means and what to do next", cli_explain },
+        { "doctor", "try what this host can enforce and observe; --selftest", cli_doctor },
         { "clean", "remove what dead runs left behind", cli_clean },
 };
 

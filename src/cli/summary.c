@@ -7,6 +7,7 @@
 
 #include "base/number.h"
 #include "base/text.h"
+#include "core/receipt_view.h"
 
 #define LINE_TEXT_MAX  100u /* columns of job's text in a line, roughly */
 #define COMMAND_MAX    160u
@@ -42,30 +43,6 @@ static const Paint paints[] = {
         { "aborted", "\033[1;33m", "ABORTED" },
 };
 
-/* --- reading, tolerant --- */
-
-static const cJSON *get(const cJSON *object, const char *key)
-{
-        const cJSON *item = object ? json_get(object, key) : NULL;
-
-        return cJSON_IsNull(item) ? NULL : item;
-}
-
-static const char *get_text(const cJSON *object, const char *key)
-{
-        return cJSON_GetStringValue(get(object, key));
-}
-
-/* A whole number that is not negative, else UNKNOWN. */
-static uint64_t get_number(const cJSON *object, const char *key)
-{
-        const cJSON *item = get(object, key);
-
-        if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0) || item->valuedouble > 9007199254740992.0)
-                return UNKNOWN;
-        return (uint64_t) item->valuedouble;
-}
-
 static uint64_t scaled(uint64_t value, uint64_t factor)
 {
         return value == UNKNOWN || value > (UNKNOWN - 1) / factor ? UNKNOWN : value * factor;
@@ -100,7 +77,7 @@ static void put(const Page *p, const char *text, size_t most)
 
 static void print_verdict(const Page *p)
 {
-        const char *verdict = get_text(p->receipt, "verdict"), *job_id = get_text(p->receipt, "job_id");
+        const char *verdict = view_text(p->receipt, "verdict"), *job_id = view_text(p->receipt, "job_id");
         const Paint *found = NULL;
 
         for (size_t i = 0; verdict && i < ELEMENTSOF(paints); i++)
@@ -142,7 +119,7 @@ static void print_word(FILE *out, const char *word, bool first)
 /* As it could be typed, more or less: quotes show where an argument begins and ends. */
 static int print_command(const Page *p)
 {
-        const cJSON *argv = get(p->receipt, "argv"), *word;
+        const cJSON *argv = view_get(p->receipt, "argv"), *word;
         _cleanup_free_ char *line = NULL;
         size_t size = 0;
         FILE *out;
@@ -172,7 +149,7 @@ static int print_command(const Page *p)
 /* "0", "[0,1]", "\"any\"" as the job wrote it. */
 static int print_expected(const Page *p)
 {
-        const cJSON *expected = get(p->receipt, "expected_exit");
+        const cJSON *expected = view_get(p->receipt, "expected_exit");
         _cleanup_free_ char *text = expected ? json_print(expected, false) : NULL;
 
         if (!expected)
@@ -187,10 +164,10 @@ static int print_expected(const Page *p)
 
 static int print_end(const Page *p)
 {
-        const char *signal = get_text(p->receipt, "signal"),
-                   *resolved = get_text(get(p->receipt, "exec"), "resolved");
-        uint64_t code = get_number(p->receipt, "exit_code");
-        bool timed_out = cJSON_IsTrue(get(p->receipt, "timed_out"));
+        const char *signal = view_text(p->receipt, "signal"),
+                   *resolved = view_text(view_get(p->receipt, "exec"), "resolved");
+        uint64_t code = view_number(p->receipt, "exit_code");
+        bool timed_out = view_true(p->receipt, "timed_out");
         int r = 0;
 
         label(p, "end");
@@ -202,11 +179,11 @@ static int print_end(const Page *p)
                 fputs("it was not started", p->f);
         if (signal && !timed_out) {
                 put(p, signal, LINE_TEXT_MAX);
-                fputs(cJSON_IsTrue(get(p->receipt, "core_dumped")) ? ", core dumped" : "", p->f);
+                fputs(view_true(p->receipt, "core_dumped") ? ", core dumped" : "", p->f);
         }
-        if (!timed_out && code != UNKNOWN && !cJSON_IsTrue(get(p->receipt, "match_expected")))
+        if (!timed_out && code != UNKNOWN && !view_true(p->receipt, "match_expected"))
                 r = print_expected(p);
-        if (resolved && get(get(p->receipt, "exec"), "error")) {
+        if (resolved && view_get(view_get(p->receipt, "exec"), "error")) {
                 fputs(", could not execute ", p->f);
                 put(p, resolved, LINE_TEXT_MAX);
         }
@@ -216,9 +193,9 @@ static int print_end(const Page *p)
 
 static void print_time(const Page *p)
 {
-        uint64_t duration = scaled(get_number(p->receipt, "duration_ms"), USEC_PER_MSEC);
-        uint64_t cpu = get_number(get(p->receipt, "usage"), "cpu_usec");
-        const cJSON *timeout = get(p->receipt, "timeout_sec");
+        uint64_t duration = scaled(view_number(p->receipt, "duration_ms"), USEC_PER_MSEC);
+        uint64_t cpu = view_number(view_get(p->receipt, "usage"), "cpu_usec");
+        const cJSON *timeout = view_get(p->receipt, "timeout_sec");
         char text[FORMAT_MAX];
 
         if (duration == UNKNOWN)
@@ -234,9 +211,9 @@ static void print_time(const Page *p)
 
 static void print_memory(const Page *p)
 {
-        const cJSON *usage = get(p->receipt, "usage");
-        uint64_t peak = get_number(usage, "memory_peak_bytes"), pids = get_number(usage, "pids_peak");
-        uint64_t limit = get_number(get(get(p->receipt, "limits"), "set"), "memory");
+        const cJSON *usage = view_get(p->receipt, "usage");
+        uint64_t peak = view_number(usage, "memory_peak_bytes"), pids = view_number(usage, "pids_peak");
+        uint64_t limit = view_number(view_get(view_get(p->receipt, "limits"), "set"), "memory");
         char text[FORMAT_MAX];
 
         if (peak == UNKNOWN)
@@ -252,29 +229,29 @@ static void print_memory(const Page *p)
 
 static void print_hits(const Page *p)
 {
-        const cJSON *hits = get(get(p->receipt, "limits"), "hits"), *hit;
+        const cJSON *hits = view_get(view_get(p->receipt, "limits"), "hits"), *hit;
         unsigned n = 0;
 
         cJSON_ArrayForEach(hit, hits)
         {
-                uint64_t count = get_number(hit, "count");
+                uint64_t count = view_number(hit, "count");
 
                 if (n++ == HITS_MAX)
                         break;
                 label(p, n == 1 ? "limits" : "");
-                put(p, get_text(hit, "limit"), LINE_TEXT_MAX);
+                put(p, view_text(hit, "limit"), LINE_TEXT_MAX);
                 fputs(": ", p->f);
-                put(p, get_text(hit, "counter"), LINE_TEXT_MAX);
+                put(p, view_text(hit, "counter"), LINE_TEXT_MAX);
                 if (count != UNKNOWN)
                         fprintf(p->f, " %" PRIu64, count);
-                fputs(cJSON_IsTrue(get(hit, "killed")) ? "\n" : " (slowed down, not harmed)\n", p->f);
+                fputs(view_true(hit, "killed") ? "\n" : " (slowed down, not harmed)\n", p->f);
         }
 }
 
 static uint64_t count_changes(const cJSON *fs, const char *kind)
 {
-        uint64_t total = get_number(get(fs, "totals"), kind);
-        const cJSON *list = get(fs, kind);
+        uint64_t total = view_number(view_get(fs, "totals"), kind);
+        const cJSON *list = view_get(fs, kind);
 
         if (total != UNKNOWN)
                 return total;
@@ -286,7 +263,7 @@ static void print_changes(const Page *p)
         static const struct {
                 const char *kind, *mark;
         } kinds[] = { { "added", "+" }, { "changed", "~" }, { "removed", "-" } };
-        const cJSON *fs = get(p->receipt, "fs"), *change;
+        const cJSON *fs = view_get(p->receipt, "fs"), *change;
         uint64_t total = 0, shown = 0;
 
         for (size_t i = 0; i < ELEMENTSOF(kinds); i++)
@@ -299,14 +276,14 @@ static void print_changes(const Page *p)
                                 kinds[i].kind);
         fputc('\n', p->f);
         for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
-                cJSON_ArrayForEach(change, get(fs, kinds[i].kind))
+                cJSON_ArrayForEach(change, view_get(fs, kinds[i].kind))
                 {
                         if (shown == PATHS_MAX)
                                 break;
                         shown++;
                         label(p, "");
                         fprintf(p->f, "%s ", kinds[i].mark);
-                        put(p, get_text(change, "path"), LINE_TEXT_MAX);
+                        put(p, view_text(change, "path"), LINE_TEXT_MAX);
                         fputc('\n', p->f);
                 }
         }
@@ -318,9 +295,9 @@ static void print_changes(const Page *p)
 
 static void print_processes(const Page *p)
 {
-        const cJSON *processes = get(p->receipt, "processes");
-        uint64_t total = get_number(processes, "total"), programs = get_number(processes, "programs"),
-                 lost = get_number(processes, "lost");
+        const cJSON *processes = view_get(p->receipt, "processes");
+        uint64_t total = view_number(processes, "total"), programs = view_number(processes, "programs"),
+                 lost = view_number(processes, "lost");
 
         if (total == UNKNOWN || programs == UNKNOWN || total == 0)
                 return;
@@ -334,8 +311,9 @@ static void print_processes(const Page *p)
 
 static void print_leftovers(const Page *p)
 {
-        const cJSON *processes = get(p->receipt, "processes"), *list = get(processes, "leftover"), *process;
-        uint64_t total = get_number(processes, "leftover_total");
+        const cJSON *processes = view_get(p->receipt, "processes"), *list = view_get(processes, "leftover"),
+                    *process;
+        uint64_t total = view_number(processes, "leftover_total");
         unsigned n = 0;
 
         if (total == UNKNOWN)
@@ -346,13 +324,13 @@ static void print_leftovers(const Page *p)
         fprintf(p->f, "%" PRIu64 " process%s", total, total == 1 ? "" : "es");
         cJSON_ArrayForEach(process, list)
         {
-                const char *program = get_text(process, "program");
-                uint64_t pid = get_number(process, "pid");
+                const char *program = view_text(process, "program");
+                uint64_t pid = view_number(process, "pid");
 
                 if (n == LEFTOVERS_MAX)
                         break;
                 fputs(n++ == 0 ? ": " : ", ", p->f);
-                put(p, program ? program : get_text(process, "comm"), LINE_TEXT_MAX);
+                put(p, program ? program : view_text(process, "comm"), LINE_TEXT_MAX);
                 if (pid != UNKNOWN)
                         fprintf(p->f, " (%" PRIu64 ")", pid);
         }
@@ -362,14 +340,14 @@ static void print_leftovers(const Page *p)
 /* "tcp 127.0.0.1:80", "unix @name" */
 static void put_socket(const Page *p, const cJSON *socket)
 {
-        const char *protocol = get_text(socket, "protocol"), *address = get_text(socket, "local_address");
-        uint64_t port = get_number(socket, "local_port");
+        const char *protocol = view_text(socket, "protocol"), *address = view_text(socket, "local_address");
+        uint64_t port = view_number(socket, "local_port");
 
-        put(p, protocol ? protocol : get_text(socket, "family"), LINE_TEXT_MAX);
+        put(p, protocol ? protocol : view_text(socket, "family"), LINE_TEXT_MAX);
         fputc(' ', p->f);
         if (!address) {
-                fputs(cJSON_IsTrue(get(socket, "abstract")) ? "@" : "", p->f);
-                put(p, get_text(socket, "name"), LINE_TEXT_MAX);
+                fputs(view_true(socket, "abstract") ? "@" : "", p->f);
+                put(p, view_text(socket, "name"), LINE_TEXT_MAX);
                 return;
         }
         fputs(strchr(address, ':') ? "[" : "", p->f);
@@ -381,16 +359,17 @@ static void put_socket(const Page *p, const cJSON *socket)
 
 static void print_sockets(const Page *p)
 {
-        const cJSON *sockets = get(p->receipt, "sockets"), *list = get(sockets, "listening"), *socket;
-        uint64_t total = get_number(get(sockets, "totals"), "listening"),
-                 left = get_number(get(sockets, "totals"), "leftover");
+        const cJSON *sockets = view_get(p->receipt, "sockets"), *list = view_get(sockets, "listening"),
+                    *socket;
+        uint64_t total = view_number(view_get(sockets, "totals"), "listening"),
+                 left = view_number(view_get(sockets, "totals"), "leftover");
         unsigned n = 0;
 
         if (total != UNKNOWN && total > 0) {
                 label(p, "listened");
                 cJSON_ArrayForEach(socket, list)
                 {
-                        uint64_t pid = get_number(socket, "pid");
+                        uint64_t pid = view_number(socket, "pid");
 
                         if (n == SOCKETS_SHOWN)
                                 break;
@@ -412,20 +391,20 @@ static void print_sockets(const Page *p)
 /* "tcp example.org:443", by its name where it has one. */
 static void print_attempt(const Page *p, const cJSON *attempt)
 {
-        const char *name = get_text(attempt, "name"), *protocol = get_text(attempt, "protocol");
-        uint64_t port = get_number(attempt, "port");
+        const char *name = view_text(attempt, "name"), *protocol = view_text(attempt, "protocol");
+        uint64_t port = view_number(attempt, "port");
 
         put(p, protocol, LINE_TEXT_MAX);
         fputc(' ', p->f);
-        put(p, name ? name : get_text(attempt, "address"), LINE_TEXT_MAX);
+        put(p, name ? name : view_text(attempt, "address"), LINE_TEXT_MAX);
         if (port != UNKNOWN && !streq_ptr(protocol, "dns"))
                 fprintf(p->f, ":%" PRIu64, port);
 }
 
 static void print_egress(const Page *p)
 {
-        const cJSON *list = get(p->receipt, "egress"), *attempt;
-        uint64_t total = get_number(get(p->receipt, "egress_info"), "total");
+        const cJSON *list = view_get(p->receipt, "egress"), *attempt;
+        uint64_t total = view_number(view_get(p->receipt, "egress_info"), "total");
         unsigned n = 0, listed = cJSON_IsArray(list) ? (unsigned) cJSON_GetArraySize(list) : 0;
 
         if (listed == 0)
@@ -459,8 +438,8 @@ static const char *last_lines(const char *text, unsigned n)
 
 static void print_output(const Page *p, const char *key, const char *info_key)
 {
-        const char *text = get_text(p->receipt, key), *start;
-        uint64_t bytes = get_number(get(p->receipt, info_key), "bytes");
+        const char *text = view_text(p->receipt, key), *start;
+        uint64_t bytes = view_number(view_get(p->receipt, info_key), "bytes");
         char size[FORMAT_MAX];
 
         if (!text || !*text)
@@ -485,17 +464,17 @@ static void print_reasons(const Page *p)
         const cJSON *reason;
         unsigned n = 0;
 
-        cJSON_ArrayForEach(reason, get(p->receipt, "reasons"))
+        cJSON_ArrayForEach(reason, view_get(p->receipt, "reasons"))
         {
-                const char *next = get_text(reason, "next");
+                const char *next = view_text(reason, "next");
 
                 if (n++ == REASONS_MAX)
                         break;
                 label(p, "why");
                 fputs(paint(p, PAINT_BOLD), p->f);
-                put(p, get_text(reason, "code"), LINE_TEXT_MAX);
+                put(p, view_text(reason, "code"), LINE_TEXT_MAX);
                 fprintf(p->f, "%s: ", paint(p, PAINT_OFF));
-                put(p, get_text(reason, "message"), REASON_MAX);
+                put(p, view_text(reason, "message"), REASON_MAX);
                 fputc('\n', p->f);
                 if (!next)
                         continue;
@@ -507,7 +486,7 @@ static void print_reasons(const Page *p)
 
 static void print_blind_spots(const Page *p)
 {
-        const cJSON *list = get(p->receipt, "blind_spots");
+        const cJSON *list = view_get(p->receipt, "blind_spots");
         int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0;
 
         if (n == 0)

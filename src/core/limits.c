@@ -30,3 +30,8 @@ LimitKind limit_from_key(const char *key)
                         return (LimitKind) i;
         return _LIMIT_INVALID;
 }
+
+uint64_t limit_of_process(LimitKind kind, uint64_t value)
+{
+        return kind == LIMIT_CPU_TIME ? (value + USEC_PER_SEC - 1) / USEC_PER_SEC + 1 : value;
+}

@@ -45,4 +45,9 @@ extern const LimitInfo limit_table[_LIMIT_MAX];
 
 LimitKind limit_from_key(const char *key);
 
+/* The value as a limit of one process (setrlimit(2)). RLIMIT_CPU counts whole seconds, and what systemd used
+ * in that process before the command was executed: one more, so that it is the group's own counter that
+ * decides. */
+uint64_t limit_of_process(LimitKind kind, uint64_t value);
+
 #define LIMITS_UNSET ((Limits){ { [0 ... _LIMIT_MAX - 1] = LIMIT_UNSET } })

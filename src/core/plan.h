@@ -10,6 +10,7 @@
 #include "core/reason.h"
 
 #define RUN_ID_MAX   33                  /* 32 lower-case hex digits and a NUL */
+#define STATE_DIR    "/var/lib/qscope"   /* root's receipts and layers, unless told otherwise */
 #define STAGE_TARGET "/run/qscope-stage" /* where the stage is in the job's root until the gate opens */
 
 /* Facts of the caller and the host that a plan depends on. */

@@ -8,7 +8,6 @@
 
 #define PLAN_FRESH_CWD    "/workspace"
 #define PLAN_SCRATCH_HOME "/home/job"
-#define PLAN_STATE_DIR    "/var/lib/qscope"
 
 /* plan_limits.c: limits, layer, timeout_usec */
 int plan_limits(Plan *plan);

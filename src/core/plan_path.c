@@ -27,7 +27,7 @@ static const char *const system_trees[] = {
         "/usr/lib64",
         "/usr/libx32",
         "/usr/libexec",
-        PLAN_STATE_DIR,
+        STATE_DIR,
 };
 /* These only as such; below them may be a workspace. */
 static const char *const system_directories[] = {

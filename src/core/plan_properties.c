@@ -45,11 +45,7 @@ static int add_limits(PropertyList *list, const Limits *limits, const LimitKind 
 
                 if (value == LIMIT_UNLIMITED)
                         continue;
-                /* RLIMIT_CPU counts whole seconds, and what systemd used in this process before the command
-                 * was executed: one more, so that it is the group's own counter that decides. */
-                if (kinds[i] == LIMIT_CPU_TIME)
-                        value = (value + USEC_PER_SEC - 1) / USEC_PER_SEC + 1;
-                if (property_add_number(list, info->property, value) < 0)
+                if (property_add_number(list, info->property, limit_of_process(kinds[i], value)) < 0)
                         return -ENOMEM;
         }
         return 0;

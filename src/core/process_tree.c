@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process_tree.h"
 
+#include "base/array.h"
 #include "base/text.h"
 
 /* Threads of one process that wait in execve(2) at the same time; of more, the last ones. */
@@ -169,6 +170,7 @@ static int add_node(TreeBuilder *builder, Live *live, uint64_t usec)
                 .start_usec = usec,
                 .end_usec = UNKNOWN,
                 .exit_status = -1 };
+        ProcessNode *items;
 
         tree->total++;
         live->node = NOT_LISTED;
@@ -176,15 +178,10 @@ static int add_node(TreeBuilder *builder, Live *live, uint64_t usec)
                 tree->truncated = true;
                 return 0;
         }
-        if (tree->n == builder->room) {
-                size_t room = builder->room ? builder->room * 2 : 16;
-                ProcessNode *larger = reallocarray(tree->items, room, sizeof(ProcessNode));
-
-                if (!larger)
-                        return -ENOMEM;
-                tree->items = larger;
-                builder->room = room;
-        }
+        items = array_grow(tree->items, tree->n, &builder->room, sizeof(ProcessNode));
+        if (!items)
+                return -ENOMEM;
+        tree->items = items;
         node.origin = live->program ? strdup(live->program) : NULL;
         if (live->program && !node.origin)
                 return -ENOMEM;

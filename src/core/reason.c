@@ -109,11 +109,108 @@ static const ReasonInfo reason_table[] = {
         { "internal", "This is a fault of qscope: please report it with the receipt." },
 };
 
+/* What each says of the command, and what to look at before acting: the decision table, for explain. */
+static const ReasonMeaning meaning_table[] = {
+        { "denied_argv0",
+                        "The policy does not let this program be the job's command, and nothing was started.",
+                        "Does the job need it at all, or was it proposed out of habit?" },
+        { "over_ceiling", "The job asked for more than its policy gives to anybody, and nothing was started.",
+                        "Is the wish the job's own need, or a number that somebody made up?" },
+        { "limit_floor", "With this limit no command could have been started.", NULL },
+        { "network_refused", "The job asked for the host's network, which its policy does not give.",
+                        "What would it have fetched?" },
+        { "posture_refused", "The job asked to be held less tightly than its policy allows.", NULL },
+        { "workspace_refused",
+                        "The job asked to work in a directory that is the system's, or that the policy does not give.",
+                        "Was the command meant for another directory?" },
+        { "env_refused", "The job asked for a variable that its policy never passes, such as a secret.",
+                        "What would the command do with it?" },
+        { "not_supported", "The job asked for something that cannot be kept here, and nothing was started.",
+                        NULL },
+        { "exit_code", "The command ran to its end and reported a status that was not agreed.",
+                        "Is cwd the directory that the command was written for? Status 2 is often a wrong option, or a file that is not there." },
+        { "signal", "The command did not end by itself: a signal ended it.",
+                        "Is there a limit that was hit, or is it the program's own crash?" },
+        { "timed_out", "The command did not end in its time. Often it waits for a download or for input that never comes.",
+                        "Does argv want the network? See egress." },
+        { "exec_failed",
+                        "The command was never executed: it is not there, or is not what it was said to be. 127 often means that a tool was assumed which this system does not have.",
+                        "Would `command -v` find argv[0] in the job's PATH? Does a script begin with #!?" },
+        { "killed_by_limit", "A limit ended the command, or a part of it.",
+                        "Does it need that much, or does it grow without end?" },
+        { "limit_hit", "The kernel refused the command something at a limit, and the command went on.",
+                        "Did it notice? It may have lost a part of its work." },
+        { "leftover_process",
+                        "Something still ran when the command had ended. It is dead now, but outside of qscope it would have stayed.",
+                        "Should the command have had permission to start anything in the first place?" },
+        { "listening", "A server was there that nobody had agreed to. It is closed now, but outside of qscope others could have reached it.",
+                        "Is it part of what the command is for, or a back door?" },
+        { "egress", "The command wanted to reach somebody. Nothing left the machine.",
+                        "Which name and port did it want (egress), and for which program?" },
+        { "scratch_write",
+                        "The command wrote outside its workspace, to /tmp, /dev/shm or its home. It is gone with the run.",
+                        "Is it a cache, or something that should outlive the command?" },
+        { "stopped_outside", "Not the command ended, but somebody stopped its unit.", NULL },
+        { "killed_outside", "Not the command, nor one of its limits: a process outside of the job killed it.",
+                        NULL },
+        { "oomd_killed",
+                        "The host was short of memory, and systemd-oomd chose this job. Its own limit was not reached.",
+                        NULL },
+        { "host_oom", "The host, or all jobs together, were out of memory. The job's own limit was not reached.",
+                        NULL },
+        { "unexpected_change", "The command added, changed or removed files that it was not allowed to.",
+                        "Is it a by-product (a cache, a log), or was a file replaced that others rely on?" },
+        { "expect_stdout", "What it printed is not what was agreed.", NULL },
+        { "expect_stderr", "What it printed to standard error is not what was agreed.", NULL },
+        { "expect_file", "A file is not as was agreed.", NULL },
+        { "expect_duration", "It took longer than was agreed.", NULL },
+        { "aborted", "Somebody stopped qscope in the middle of the run.", NULL },
+        { "evidence_lost",
+                        "A part of what happened was not seen, so nothing can be said for the command's innocence.",
+                        "Did the job flood the observers, or was the host short of memory?" },
+        { "not_root", "Only root can have such a unit made.", NULL },
+        { "no_systemd", "This host was not booted with systemd, which makes and holds the sandbox.", NULL },
+        { "systemd_too_old", "This host's systemd lacks something that the isolation rests on.", NULL },
+        { "cgroup_v1", "This host's control groups are of the old kind, in which a job cannot be held as a whole.",
+                        NULL },
+        { "controller_missing",
+                        "The kernel's control for one of the job's limits is not there, and a limit that is not kept is none.",
+                        NULL },
+        { "bus_unavailable", "systemd could not be asked.", NULL },
+        { "start_refused", "systemd would not make the job's unit. The command was not started.", NULL },
+        { "start_failed", "systemd could not start the job's unit. The command was not started.", NULL },
+        { "start_timeout", "systemd was asked for the job's unit and did not come back with it.", NULL },
+        { "sandbox_failed", "A step of the sandbox failed. The command was not started.", NULL },
+        { "isolation_missing",
+                        "Something that should hold the command was seen not to be there, so it was never let go.",
+                        "Was the host changed (kernel, systemd, container) since it last worked?" },
+        { "stage_failed",
+                        "The program that holds the command until the sandbox is complete did not do its part.",
+                        NULL },
+        { "workspace_failed", "The job's view of its workspace could not be made.", NULL },
+        { "layer_failed", "The space that takes the job's writes could not be made.", NULL },
+        { "observers_failed", "What was to watch the job broke before it was let go.", NULL },
+        { "files_failed", "The job's own files could not be put into the workspace.", NULL },
+        { "stdin_failed", "The job's standard input could not be opened.", NULL },
+        { "receipt_failed",
+                        "The receipt could not be written, and what cannot be shown afterwards did not happen as agreed.",
+                        NULL },
+        { "internal", "qscope did something that it should not.", NULL },
+};
+
 const ReasonInfo *reason_find(const char *code)
 {
         for (size_t i = 0; code && i < ELEMENTSOF(reason_table); i++)
                 if (streq(reason_table[i].code, code))
                         return &reason_table[i];
+        return NULL;
+}
+
+const ReasonMeaning *reason_meaning(const char *code)
+{
+        for (size_t i = 0; code && i < ELEMENTSOF(meaning_table); i++)
+                if (streq(meaning_table[i].code, code))
+                        return &meaning_table[i];
         return NULL;
 }
 

@@ -20,8 +20,16 @@ typedef struct ReasonInfo {
         const char *next; /* what to do next, one sentence */
 } ReasonInfo;
 
+/* For people who read a receipt. */
+typedef struct ReasonMeaning {
+        const char *code;
+        const char *meaning; /* what it says of the command, one sentence */
+        const char *check;   /* what to look at before acting, a question; NULL: nothing */
+} ReasonMeaning;
+
 /* The row of a code; NULL for one that is not in the table. */
 const ReasonInfo *reason_find(const char *code);
+const ReasonMeaning *reason_meaning(const char *code);
 
 /* Appends one. The code must be in the table (assert). 0 or -ENOMEM. */
 int reason_add(ReasonList *list, const char *code, const char *format, ...) _printf_(3, 4);

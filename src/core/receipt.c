@@ -5,8 +5,7 @@
 #include "core/receipt_parts.h"
 
 #include "base/number.h"
-
-#define RECEIPT_SCHEMA "qscope.receipt/v1"
+#include "core/receipt_view.h"
 
 int receipt_add_raw(cJSON *object, const char *key, const char *text)
 {

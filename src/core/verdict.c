@@ -293,9 +293,13 @@ int judge(const Plan *plan, const Outcome *outcome, Judgement **ret)
                 if (r >= 0)
                         j->verdict = weigh(outcome, j);
         }
+        /* Nothing that fails passes for want of a sentence. */
+        if (r >= 0 && j->verdict == VERDICT_PASS && !j->match_expected) {
+                r = reason_add(&j->reasons, "evidence_lost", "how the command ended is not known");
+                j->verdict = VERDICT_ERROR;
+        }
         if (r < 0)
                 return r;
-        assert(j->verdict != VERDICT_PASS || (j->match_expected && j->reasons.n == 0));
         *ret = TAKE_PTR(j);
         return 0;
 }

@@ -7,7 +7,6 @@
 #include "run/state.h"
 
 #include <fcntl.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -63,9 +62,8 @@ static int limit_process(const Run *run)
 
                 if (value == LIMIT_UNLIMITED)
                         continue;
-                /* The group's own counter decides; this is a second behind it, and SIGKILL one more. */
-                if (kinds[i].limit == LIMIT_CPU_TIME)
-                        value = (value + USEC_PER_SEC - 1) / USEC_PER_SEC + 1;
+                value = limit_of_process(kinds[i].limit, value);
+                /* SIGXCPU tells the cause; SIGKILL comes a second later. */
                 limit = (struct rlimit){ value, kinds[i].limit == LIMIT_CPU_TIME ? value + 1 : value };
                 if (prlimit(run->child, kinds[i].resource, &limit, NULL) < 0)
                         return -errno;

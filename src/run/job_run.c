@@ -8,8 +8,6 @@
 #include "sys/file.h"
 #include "sys/host.h"
 
-#define STATE_DIR "/var/lib/qscope"
-
 void job_run_result_clear(JobRunResult *result)
 {
         cJSON_Delete(result->receipt);

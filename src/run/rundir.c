@@ -230,3 +230,26 @@ int rundir_clean(Manager *m, Error *e)
         (void) closedir(dir);
         return r < 0 ? r : n;
 }
+
+int rundir_count_dead(Error *e)
+{
+        _cleanup_close_ int parent_fd = open(RUNTIME_DIR, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        struct dirent *entry;
+        int copy, n = 0;
+        DIR *dir;
+
+        if (parent_fd < 0)
+                return errno == ENOENT ? 0 : error_errno(e, -errno, RUNTIME_DIR);
+        copy = fcntl(parent_fd, F_DUPFD_CLOEXEC, 0);
+        dir = copy < 0 ? NULL : fdopendir(copy);
+        if (!dir)
+                return error_errno(e, -errno, RUNTIME_DIR);
+        while ((entry = readdir(dir))) {
+                _cleanup_close_ int lock_fd = -EBADF;
+                char run_id[RUN_ID_MAX];
+
+                n += is_dead(parent_fd, entry->d_name, run_id, &lock_fd);
+        }
+        (void) closedir(dir);
+        return n;
+}

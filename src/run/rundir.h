@@ -23,3 +23,6 @@ DEFINE_CLEANUP(RunDir *, rundir_free)
 /* Kills, stops and removes what runs whose qscope is gone left. m may be NULL: then only connects when there
  * is something to do. Returns how many there were, or a negative errno with a sentence. */
 int rundir_clean(Manager *m, Error *e);
+
+/* How many of them there are; removes nothing. */
+int rundir_count_dead(Error *e);

@@ -312,6 +312,26 @@ static void read_interference(Run *run)
         }
 }
 
+/* Whether a limit killed something is part of the verdict: a counter that cannot be read any more is not 0.
+ */
+static void require_counters(Run *run)
+{
+        const struct {
+                LimitKind limit;
+                uint64_t count;
+                const char *name;
+        } counters[] = {
+                { LIMIT_MEMORY, run->outcome->events.oom_kill, "memory.events" },
+                { LIMIT_TASKS, run->outcome->events.pids_max, "pids.events" },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(counters); i++)
+                if (run->plan->limits.value[counters[i].limit] != LIMIT_UNLIMITED &&
+                                counters[i].count == UNKNOWN)
+                        run_lose_evidence(run, "%s of the job's control group could not be read",
+                                        counters[i].name);
+}
+
 /* What the slice used until the gate was opened was systemd's and the stage's. Peaks cannot be subtracted. */
 static void read_counters(Run *run)
 {
@@ -344,6 +364,7 @@ static void read_counters(Run *run)
                                 (o->events.pids_max == UNKNOWN || forks > o->events.pids_max))
                         o->events.pids_max = forks;
         }
+        require_counters(run);
 }
 
 static int observe(Run *run)

@@ -6,6 +6,7 @@
 #include "core/egress.h"
 #include "run/watch_processes.h"
 #include "sys/host.h"
+#include "sys/namespace.h"
 #include "sys/netns.h"
 #include "sys/sink.h"
 #include "sys/trace.h"
@@ -56,7 +57,7 @@ int network_prepare(Run *run, Error *e)
         run->network->egress = egress_new();
         if (!run->network->egress)
                 return -ENOMEM;
-        r = netns_call(run->netns_fd, call_sink_new, &call);
+        r = namespace_call(run->netns_fd, call_sink_new, &call);
         run->network->sink = call.sink;
         return r < 0 ? outcome_blind_spot(run->outcome,
                                        "egress: attempts to leave fail, and are not observed: %s",

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 
+#include "base/array.h"
 #include "core/shared.h"
 #include "sys/cgroup.h"
 #include "sys/ipc.h"
@@ -46,15 +47,11 @@ SocketHolder *socket_holders_find(const SocketHolders *holders, uint64_t inode)
 
 static int add_holder(SocketHolders *holders, uint64_t inode, pid_t pid)
 {
-        if (holders->n == holders->room) {
-                size_t room = MAX(holders->room * 2, (size_t) 64);
-                SocketHolder *larger = reallocarray(holders->items, room, sizeof(*larger));
+        SocketHolder *items = array_grow(holders->items, holders->n, &holders->room, sizeof(SocketHolder));
 
-                if (!larger)
-                        return -ENOMEM;
-                holders->items = larger;
-                holders->room = room;
-        }
+        if (!items)
+                return -ENOMEM;
+        holders->items = items;
         holders->items[holders->n++] = (SocketHolder){ .inode = inode, .pid = pid };
         return 0;
 }

@@ -92,7 +92,7 @@ int error_counter_open(int cgroup_fd, ErrorCounter **ret)
         _cleanup_(error_counter_freep) ErrorCounter *counter = calloc(1, sizeof(*counter));
         _cleanup_close_ int fd = -EBADF;
         long cpus = sysconf(_SC_NPROCESSORS_CONF);
-        uint64_t call_id, signal_id;
+        uint64_t call_id = 0, signal_id = 0;
         int r;
 
         if (!counter || cpus <= 0)

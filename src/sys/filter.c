@@ -92,19 +92,12 @@ static int ask_stopped(pid_t pid, uint64_t inherited)
 static int count_filters(int proc_fd, const char *path, uint64_t *ret)
 {
         char status[STATUS_MAX], digits[24];
-        const char *line;
         int r = file_read_at(proc_fd, path, status, sizeof(status));
 
         if (r < 0)
                 return r;
         *ret = 0;
-        line = strstr(status, "\nSeccomp_filters:");
-        if (!line)
-                return 0;
-        line += STRLEN("\nSeccomp_filters:");
-        line += strspn(line, "\t ");
-        (void) snprintf(digits, sizeof(digits), "%.*s", (int) strspn(line, "0123456789"), line);
-        return parse_u64(digits, ret);
+        return text_field(status, "Seccomp_filters", digits, sizeof(digits)) ? parse_u64(digits, ret) : 0;
 }
 
 static int add_list_fact(pid_t pid, uint64_t inherited, Outcome *o)
@@ -112,7 +105,8 @@ static int add_list_fact(pid_t pid, uint64_t inherited, Outcome *o)
         static const char expected[] = "what is not listed is refused";
         int r = ask_stopped(pid, inherited);
 
-        /* Without CONFIG_CHECKPOINT_RESTORE there is no such request; and ptrace itself may be forbidden. */
+        /* Without CONFIG_CHECKPOINT_RESTORE there is no such request; it is refused to whom is under a filter
+         * himself, as everything in a container may be; and ptrace itself may be forbidden. */
         if (r == -EINVAL || r == -EIO || r == -EPERM || r == -EACCES)
                 return outcome_blind_spot(o,
                                 "isolation: which system calls the filter refuses could not be seen "
@@ -125,7 +119,7 @@ static int add_list_fact(pid_t pid, uint64_t inherited, Outcome *o)
 
 int filter_facts(int proc_fd, pid_t pid, bool listed, Outcome *o)
 {
-        uint64_t all, inherited, own;
+        uint64_t all = 0, inherited = 0, own;
         char text[24];
         int r = count_filters(proc_fd, "status", &all);
 

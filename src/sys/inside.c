@@ -47,22 +47,14 @@ static int add_names_fact(Outcome *o, const char *fact, const char *expected, co
 
 /* --- ids --- */
 
-/* The value of "Name:\tvalue", tabs made spaces. */
-static bool find_field(const char *text, const char *name, char *value, size_t size)
+/* Tabs made spaces. */
+static bool find_ids(const char *status, const char *name, char *value, size_t size)
 {
-        size_t length = strlen(name);
-
-        for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
-                if (strncmp(line, name, length) != 0 || line[length] != ':')
-                        continue;
-                line += length + 1;
-                line += strspn(line, "\t ");
-                (void) snprintf(value, size, "%.*s", (int) strcspn(line, "\n"), line);
-                for (char *p = value; *p; p++)
-                        *p = *p == '\t' ? ' ' : *p;
-                return true;
-        }
-        return false;
+        if (!text_field(status, name, value, size))
+                return false;
+        for (char *p = value; *p; p++)
+                *p = *p == '\t' ? ' ' : *p;
+        return true;
 }
 
 static int add_group_facts(const char *status, gid_t gid, Outcome *o)
@@ -71,12 +63,12 @@ static int add_group_facts(const char *status, gid_t gid, Outcome *o)
         bool alone;
         int r;
 
-        (void) find_field(status, "Gid", value, sizeof(value));
+        (void) find_ids(status, "Gid", value, sizeof(value));
         (void) snprintf(expected, sizeof(expected), "%u %u %u %u", gid, gid, gid, gid);
         r = outcome_add_fact(o, "gid", gid != 0 && streq(value, expected), expected, value);
         if (r < 0)
                 return r;
-        if (!find_field(status, "Groups", value, sizeof(value)))
+        if (!find_ids(status, "Groups", value, sizeof(value)))
                 return outcome_add_fact(o, "groups", false, "none but its own", "unknown");
         alone = *value == '\0' || (strtoul(value, &end, 10) == gid && end[strspn(end, " ")] == '\0');
         return outcome_add_fact(o, "groups", alone, "none but its own", alone ? "none but its own" : value);

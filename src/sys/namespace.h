@@ -10,3 +10,7 @@
  * returned, or a negative errno. Takes no namespace that setns(2) does not take from a thread: not for user,
  * mount and pid ones. */
 int namespace_call(int namespace_fd, int (*function)(void *userdata), void *userdata);
+
+/* The same in a namespace that is made for it (CLONE_NEWNET …, unshare(2)): function may keep it by opening
+ * /proc/thread-self/ns. */
+int namespace_call_new(int flags, int (*function)(void *userdata), void *userdata);

@@ -3,49 +3,12 @@
 
 #include <fcntl.h>
 #include <net/if.h>
-#include <pthread.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "base/text.h"
-
-typedef struct Visit {
-        int netns_fd; /* < 0: a new one */
-        NetnsFunction function;
-        void *userdata;
-        int r;
-} Visit;
-
-static void *visit(void *argument)
-{
-        Visit *v = argument;
-
-        if (v->netns_fd < 0 ? unshare(CLONE_NEWNET) < 0 : setns(v->netns_fd, CLONE_NEWNET) < 0)
-                v->r = -errno;
-        else
-                v->r = v->function(v->userdata);
-        return NULL;
-}
-
-/* A thread of its own: should the way back fail, qscope would be left without the host's network. */
-static int visit_wait(Visit *v)
-{
-        pthread_t thread;
-        int r = pthread_create(&thread, NULL, visit, v);
-
-        if (r != 0)
-                return -r;
-        (void) pthread_join(thread, NULL);
-        return v->r;
-}
-
-int netns_call(int netns_fd, NetnsFunction function, void *userdata)
-{
-        Visit v = { .netns_fd = netns_fd, .function = function, .userdata = userdata };
-
-        return netns_fd < 0 ? -EBADF : visit_wait(&v);
-}
+#include "sys/namespace.h"
 
 /* netdevice(7) */
 static int loopback_up(void)
@@ -73,29 +36,9 @@ static int open_own(void *userdata)
 
 int netns_new(int *ret_fd, Error *e)
 {
-        Visit v = { .netns_fd = -EBADF, .function = open_own, .userdata = ret_fd };
-        int r = visit_wait(&v);
+        int r = namespace_call_new(CLONE_NEWNET, open_own, ret_fd);
 
         return r < 0 ? error_errno(e, r, "a network namespace for the job") : 0;
-}
-
-typedef struct SocketCall {
-        int family, type, protocol;
-} SocketCall;
-
-static int call_socket(void *userdata)
-{
-        const SocketCall *call = userdata;
-        int fd = socket(call->family, call->type | SOCK_CLOEXEC, call->protocol);
-
-        return fd < 0 ? -errno : fd;
-}
-
-int netns_socket(int netns_fd, int family, int type, int protocol)
-{
-        SocketCall call = { family, type, protocol };
-
-        return netns_call(netns_fd, call_socket, &call);
 }
 
 char *netns_path(int netns_fd)

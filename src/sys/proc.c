@@ -35,22 +35,6 @@ int proc_open_dir(pid_t pid, int *ret_fd)
         return 0;
 }
 
-/* The value of "Name:\tvalue" in /proc/PID/status. */
-static int status_value(const char *status, const char *name, char *buffer, size_t size)
-{
-        size_t length = strlen(name);
-
-        for (const char *line = status; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
-                if (strncmp(line, name, length) != 0 || line[length] != ':')
-                        continue;
-                line += length + 1;
-                line += strspn(line, "\t ");
-                (void) snprintf(buffer, size, "%.*s", (int) strcspn(line, "\n"), line);
-                return 0;
-        }
-        return -ENODATA;
-}
-
 typedef struct StatusFact {
         const char *fact, *field, *expected;
 } StatusFact;
@@ -72,7 +56,7 @@ static int add_status_facts(const char *status, Outcome *o)
                 char value[128] = "unknown";
                 int r;
 
-                (void) status_value(status, fact->field, value, sizeof(value));
+                (void) text_field(status, fact->field, value, sizeof(value));
                 r = outcome_add_fact(o, fact->fact, streq(value, fact->expected), fact->expected, value);
                 if (r < 0)
                         return r;
@@ -85,7 +69,7 @@ static int add_uid_fact(const char *status, uid_t uid, Outcome *o)
 {
         char value[128] = "unknown", expected[64];
 
-        (void) status_value(status, "Uid", value, sizeof(value));
+        (void) text_field(status, "Uid", value, sizeof(value));
         (void) snprintf(expected, sizeof(expected), "%u\t%u\t%u\t%u", uid, uid, uid, uid);
         for (char *p = value; *p; p++)
                 *p = *p == '\t' ? ' ' : *p;

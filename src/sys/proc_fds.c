@@ -118,7 +118,7 @@ int proc_fds(pid_t pid, ProcFdBudget *budget, ProcFdHandler handler, void *userd
                         r = 0;
                         continue;
                 }
-                if (streq(found.record.kind, "file") && budget->locks > 0) {
+                if (streq_ptr(found.record.kind, "file") && budget->locks > 0) {
                         budget->locks--;
                         found.locked = holds_lock(proc_fd, entry->d_name);
                 }

@@ -155,8 +155,8 @@ static int read_call(Programs *programs, Call *call)
 /* Not beyond the end of a page: the next one may not be there. */
 static ssize_t read_memory(pid_t tid, uint64_t address, void *buffer, size_t size)
 {
-        size_t room = PAGE_SIZE - (size_t) (address % PAGE_SIZE);
-        struct iovec local = { buffer, MIN(size, room) }, remote = { .iov_len = MIN(size, room) };
+        size_t room = PAGE_SIZE - (size_t) (address % PAGE_SIZE), n = MIN(size, room);
+        struct iovec local = { buffer, n }, remote = { .iov_len = n };
 
         /* An address of another process, which is no pointer here. */
         memcpy(&remote.iov_base, &address, sizeof(remote.iov_base));
@@ -269,7 +269,7 @@ static int find_named(const Programs *programs, const Call *call, struct stat *r
         struct open_how how = { .flags = O_PATH | O_CLOEXEC,
                 .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
         const char *name = call->filename;
-        _cleanup_close_ int base = -EBADF, fd = -EBADF;
+        _cleanup_close_ int fd = -EBADF;
         char path[32] = "cwd";
 
         if (at && (int) call->args[0] != AT_FDCWD)
@@ -293,17 +293,18 @@ static int find_named(const Programs *programs, const Call *call, struct stat *r
 
 static bool is_named(const Programs *programs, const Call *call, int fd)
 {
-        struct stat named, file;
+        struct stat named = { 0 }, file = { 0 };
 
         return find_named(programs, call, &named) == 0 && fstat(fd, &file) == 0 &&
                named.st_ino == file.st_ino && named.st_dev == file.st_dev;
 }
 
-static long status_number(const char *status, const char *name)
+static pid_t status_pid(const char *status, const char *name)
 {
-        const char *p = strstr(status, name);
+        char value[16] = "";
 
-        return p ? strtol(p + strlen(name), NULL, 10) : 0;
+        (void) text_field(status, name, value, sizeof(value));
+        return (pid_t) strtol(value, NULL, 10);
 }
 
 static void read_ids(const Call *call, ProgramStart *start)
@@ -312,8 +313,8 @@ static void read_ids(const Call *call, ProgramStart *start)
 
         if (file_read_at(call->proc_fd, "status", status, sizeof(status)) < 0)
                 return;
-        start->pid = (pid_t) status_number(status, "\nTgid:\t");
-        start->ppid = (pid_t) status_number(status, "\nPPid:\t");
+        start->pid = status_pid(status, "Tgid");
+        start->ppid = status_pid(status, "PPid");
 }
 
 static void read_name(const Call *call, ProgramStart *start)

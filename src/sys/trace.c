@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "sys/tracefs.h"
 
 /* What the buffers of all CPUs may take together, and each of them. */
@@ -277,7 +278,7 @@ static int open_counting(int cgroup_fd, const char *device, bool counts_lost, Tr
         _cleanup_(trace_freep) Trace *trace = NULL;
         int r = new_trace(device ? SOURCE_SEND : SOURCE_TASKS, &trace);
 
-        if (r < 0)
+        if (!trace)
                 return r;
         trace->counts_lost = counts_lost;
         r = open_sources(trace, cgroup_fd, device);
@@ -385,15 +386,11 @@ static uint64_t field_value(const Trace *trace, const Sample *sample, size_t fie
 
 static int add_event(Trace *trace, const Pending *event)
 {
-        if (trace->n_pending == trace->room) {
-                size_t room = trace->room ? trace->room * 2 : 256;
-                Pending *larger = reallocarray(trace->pending, room, sizeof(Pending));
+        Pending *pending = array_grow(trace->pending, trace->n_pending, &trace->room, sizeof(Pending));
 
-                if (!larger)
-                        return -ENOMEM;
-                trace->pending = larger;
-                trace->room = room;
-        }
+        if (!pending)
+                return -ENOMEM;
+        trace->pending = pending;
         trace->pending[trace->n_pending] = *event;
         trace->pending[trace->n_pending].order = trace->order++;
         trace->pending[trace->n_pending].event.usec = event->nsec / NSEC_PER_USEC;

@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 
+#include "base/array.h"
 #include "base/path.h"
 
 int tree_walk_new(const TreeOwner *owner, const ChangeRules *rules, uint64_t file_limit, uint64_t read_budget,
@@ -115,17 +116,13 @@ static uint64_t text_size(const FileNode *node)
 
 static int list_change(TreeWalk *walk, FileChange *change)
 {
-        if (walk->changes.n == walk->room) {
-                size_t room = walk->room ? walk->room * 2 : 64;
-                FileChange *larger = reallocarray(walk->changes.items, room, sizeof(*larger));
+        FileChange *items = array_grow(walk->changes.items, walk->changes.n, &walk->room, sizeof(FileChange));
 
-                if (!larger) {
-                        file_change_clear(change);
-                        return -ENOMEM;
-                }
-                walk->changes.items = larger;
-                walk->room = room;
+        if (!items) {
+                file_change_clear(change);
+                return -ENOMEM;
         }
+        walk->changes.items = items;
         change->path = strdup(walk->path);
         change->scratch = walk->scratch;
         walk->listed_bytes += walk->path_length + text_size(&change->before) + text_size(&change->after);
@@ -195,19 +192,14 @@ int walk_moved(TreeWalk *walk, const char *from)
 
 static int note_link(TreeWalk *walk, const struct stat *st)
 {
-        SeenLink *one;
+        SeenLink *one, *seen;
 
         if (walk->n_seen == TREE_LINKS_MAX || walk->listed_bytes >= TREE_TEXT_MAX)
                 return 0;
-        if (walk->n_seen == walk->seen_room) {
-                size_t room = walk->seen_room ? walk->seen_room * 2 : 64;
-                SeenLink *larger = reallocarray(walk->seen, room, sizeof(*larger));
-
-                if (!larger)
-                        return -ENOMEM;
-                walk->seen = larger;
-                walk->seen_room = room;
-        }
+        seen = array_grow(walk->seen, walk->n_seen, &walk->seen_room, sizeof(SeenLink));
+        if (!seen)
+                return -ENOMEM;
+        walk->seen = seen;
         one = &walk->seen[walk->n_seen];
         *one = (SeenLink){ st->st_dev, st->st_ino, st->st_nlink, strdup(walk->path) };
         if (!one->path)

@@ -4,6 +4,8 @@
 #include <dirent.h>
 #include <fcntl.h>
 
+#include "base/array.h"
+
 NameList *name_list_new(size_t bytes_max)
 {
         NameList *list = calloc(1, sizeof(*list));
@@ -30,6 +32,8 @@ size_t name_list_size(const NameList *list)
 
 static int grow(NameList *list, size_t length)
 {
+        uint32_t *at;
+
         if (list->used + length > list->room) {
                 size_t room = MAX(list->room * 2, list->used + length + 256);
                 char *larger = realloc(list->text, room);
@@ -39,15 +43,10 @@ static int grow(NameList *list, size_t length)
                 list->text = larger;
                 list->room = room;
         }
-        if (list->n == list->n_room) {
-                size_t room = MAX(list->n_room * 2, (size_t) 16);
-                uint32_t *larger = reallocarray(list->at, room, sizeof(*larger));
-
-                if (!larger)
-                        return -ENOMEM;
-                list->at = larger;
-                list->n_room = room;
-        }
+        at = array_grow(list->at, list->n, &list->n_room, sizeof(*at));
+        if (!at)
+                return -ENOMEM;
+        list->at = at;
         return 0;
 }
 
@@ -85,7 +84,7 @@ static int halve(NameList *list)
                 size_t length = strlen(name_list_get(list, i)) + 1;
 
                 r = grow(&kept, length);
-                if (r < 0)
+                if (r < 0 || !kept.text)
                         break;
                 memcpy(kept.text + kept.used, name_list_get(list, i), length);
                 kept.at[kept.n++] = (uint32_t) kept.used;

@@ -143,12 +143,11 @@ static int read_xattrs(int fd, FileNode *node)
                 return -errno;
         for (const char *name = buffers->names; name < buffers->names + size; name += strlen(name) + 1)
                 n += is_observed(name);
-        if (n > 0) {
-                sorted = calloc(n, sizeof(*sorted));
+        sorted = calloc(MAX(n, (size_t) 1), sizeof(*sorted));
+        if (n > 0)
                 node->xattrs = calloc(MIN(n, (size_t) XATTRS_LISTED_MAX), sizeof(*node->xattrs));
-                if (!sorted || !node->xattrs)
-                        return -ENOMEM;
-        }
+        if (!sorted || (n > 0 && !node->xattrs))
+                return -ENOMEM;
         n = 0;
         for (const char *name = buffers->names; name < buffers->names + size; name += strlen(name) + 1)
                 if (is_observed(name))

@@ -100,7 +100,7 @@ static int step(Resolver *r)
 {
         size_t length = strcspn(r->rest, "/");
         const char *next = r->rest + length + (r->rest[length] == '/');
-        char target[PATH_MAX];
+        char target[PATH_MAX] = "";
         int k = add_name(r, r->rest, length);
 
         memmove(r->rest, next, strlen(next) + 1);

@@ -34,4 +34,11 @@ TEST(floors)
         CHECK(limit_table[LIMIT_TASKS].floor >= 2);
 }
 
+TEST(of_a_process)
+{
+        CHECK_EQ(limit_of_process(LIMIT_CPU_TIME, 100000), 2);
+        CHECK_EQ(limit_of_process(LIMIT_CPU_TIME, 3 * 1000000), 4);
+        CHECK_EQ(limit_of_process(LIMIT_OPEN_FILES, 64), 64);
+}
+
 TEST_MAIN

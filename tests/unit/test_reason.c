@@ -44,6 +44,7 @@ static const char *const published[] = {
         "stage_failed",
         "workspace_failed",
         "layer_failed",
+        "observers_failed",
         "files_failed",
         "stdin_failed",
         "receipt_failed",
@@ -59,10 +60,13 @@ TEST(every_code_has_a_next_step)
                 CHECK(streq(info->code, published[i]));
                 CHECK(strlen(info->next) > 20);
                 CHECK(info->next[strlen(info->next) - 1] != ' ');
+                REQUIRE(reason_meaning(published[i]));
+                CHECK(strlen(reason_meaning(published[i])->meaning) > 20);
         }
         CHECK(!reason_find("no_such_code"));
         CHECK(!reason_find(""));
         CHECK(!reason_find(NULL));
+        CHECK(!reason_meaning("no_such_code") && !reason_meaning(NULL));
 }
 
 TEST(list)

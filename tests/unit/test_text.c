@@ -127,4 +127,21 @@ TEST(lists)
         }
 }
 
+TEST(fields)
+{
+        static const char status[] = "Name:\tUid:\nUid:\t1 2\nGroups:\t\nTgid:77";
+        char value[8] = "before", cut[3];
+
+        CHECK(text_field(status, "Uid", value, sizeof(value)));
+        CHECK_STR(value, "1 2");
+        CHECK(text_field(status, "Groups", value, sizeof(value)));
+        CHECK_STR(value, "");
+        CHECK(text_field(status, "Tgid", value, sizeof(value)));
+        CHECK_STR(value, "77");
+        CHECK(!text_field(status, "gid", value, sizeof(value)));
+        CHECK_STR(value, "77"); /* as it was */
+        CHECK(text_field(status, "Uid", cut, sizeof(cut)));
+        CHECK_STR(cut, "1 ");
+}
+
 TEST_MAIN

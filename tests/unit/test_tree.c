@@ -216,4 +216,129 @@ TEST(where_links_lead)
         }
 }
 
+/* --- whole walks; two plain directories serve as what was and what is --- */
+
+static void fill(int dir, const char *name, const char *text)
+{
+        int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+        assert(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t) strlen(text));
+        (void) close(fd);
+}
+
+static void assert_changes(const FileChanges *changes, const char *expected)
+{
+        static const char marks[_CHANGE_MAX] = { '+', '-', '~' };
+        char text[1024] = "";
+        size_t used = 0;
+
+        for (size_t i = 0; i < changes->n; i++)
+                used += (size_t) snprintf(text + used, sizeof(text) - used, "%s%c%s", i ? " " : "",
+                                marks[changes->items[i].kind], changes->items[i].path);
+        CHECK_STR(text, expected);
+}
+
+static TreeWalk *walk_make(const ChangeRules *rules, uint64_t budget)
+{
+        const TreeOwner owner = { getuid(), 4711, getgid(), 4712 };
+        TreeWalk *walk = NULL;
+
+        assert(tree_walk_new(&owner, rules, 77, budget, &walk) == 0);
+        return walk;
+}
+
+static void finish(TreeWalk *walk, FileChanges *changes, TreeResult *result)
+{
+        CHECK_EQ(tree_walk_finish(walk, changes, result), 0);
+        free(result->file_at_limit);
+        (void) tree_walk_free(walk);
+}
+
+TEST(walk_of_two_directories)
+{
+        _cleanup_close_ int was = -EBADF, is = -EBADF;
+        _cleanup_directory_ char *path_was = directory_make(&was), *path_is = directory_make(&is);
+        const ChangeRules rules = { .scratch = SCRATCH_REPORT };
+        FileChanges changes;
+        TreeResult result;
+        TreeWalk *walk;
+
+        fill(was, "same", "s"), fill(is, "same", "s");
+        fill(was, "bytes", "aaaa"), fill(is, "bytes", "aaab");
+        fill(was, "gone", "content of gone"), fill(is, "came", "content of gone");
+        fill(is, "\xff\n", "");
+        assert(mkdirat(was, "d", 0700) == 0 && mkdirat(is, "d", 0750) == 0 &&
+                        symlinkat("x", is, "link") == 0);
+        assert(mkdirat(was, "t", 0700) == 0 && mkfifoat(is, "t", 0700) == 0);
+        fill(was, "t/below", "1");
+        fill(is, "d/one", "11"), assert(linkat(is, "d/one", is, "d/two", 0) == 0);
+        walk = walk_make(&rules, MIB(1));
+        CHECK_EQ(tree_compare(walk, is, was, is, "/w"), 0);
+        finish(walk, &changes, &result);
+        CHECK(changes.complete && !changes.truncated && !result.lost && !result.unread);
+        /* is serves as the upper layer too: what it does not have was not touched */
+        assert_changes(&changes, "~/w/bytes +/w/came ~/w/d +/w/d/one +/w/d/two +/w/link ~/w/t -/w/t/below "
+                                 "+/w/\xff\n");
+        REQUIRE(changes.n == 9 && changes.n_hard_links == 1);
+        CHECK_EQ(changes.items[0].what, CHANGED_CONTENT);
+        CHECK_EQ(changes.items[2].what, CHANGED_MODE);
+        CHECK_EQ(changes.items[6].what, CHANGED_TYPE);
+        CHECK_EQ(changes.items[1].after.uid, 4711); /* the job's user is shown as the owner */
+        CHECK_STR(changes.items[5].after.target, "x");
+        CHECK_STR(changes.hard_links[0].paths[1], "/w/d/two");
+        file_changes_clear(&changes);
+        free(result.lost);
+}
+
+TEST(walk_within_a_budget)
+{
+        _cleanup_close_ int was = -EBADF, is = -EBADF;
+        _cleanup_directory_ char *path_was = directory_make(&was), *path_is = directory_make(&is);
+        const ChangeRules rules = { .scratch = SCRATCH_FAIL };
+        FileChanges changes;
+        TreeResult result;
+        TreeWalk *walk = walk_make(&rules, 10);
+
+        fill(is, "new", "more than ten bytes");
+        CHECK_EQ(tree_scratch(walk, is, "/tmp", NULL), 0);
+        finish(walk, &changes, &result);
+        assert_changes(&changes, "+/tmp/new");
+        CHECK(changes.complete && result.unread && changes.scratch == 1); /* listed, without a digest */
+        file_changes_clear(&changes);
+        fill(was, "new", "MORE than ten bytes");
+        walk = walk_make(&rules, 10);
+        CHECK_EQ(tree_compare(walk, is, was, is, "/w"), 0);
+        finish(walk, &changes, &result);
+        CHECK(!changes.complete && !*changes.sha256); /* could not be compared: never "no change" */
+        CHECK_STR(result.lost, "/w/new: too large to be compared");
+        file_changes_clear(&changes);
+        free(result.lost);
+}
+
+TEST(walk_of_more_than_is_listed)
+{
+        char *allowed[] = { (char *) "/w/a", NULL };
+        _cleanup_close_ int was = -EBADF, is = -EBADF;
+        _cleanup_directory_ char *path_was = directory_make(&was), *path_is = directory_make(&is);
+        const ChangeRules rules = { .allowed = allowed, .scratch = SCRATCH_REPORT };
+        TreeWalk *walk = walk_make(&rules, MIB(1));
+        FileChanges changes;
+        TreeResult result;
+
+        assert(mkdirat(is, "a", 0700) == 0 && mkdirat(is, "b", 0700) == 0);
+        for (unsigned i = 0; i < TREE_CHANGES_MAX + TREE_UNEXPECTED_MAX; i++) {
+                char name[32];
+
+                (void) snprintf(name, sizeof(name), "%c/%u", i < TREE_CHANGES_MAX ? 'a' : 'b', i);
+                touch(is, name);
+        }
+        CHECK_EQ(tree_compare(walk, is, was, is, "/w"), 0);
+        finish(walk, &changes, &result);
+        CHECK(changes.complete && changes.truncated);
+        CHECK_EQ(changes.n, TREE_CHANGES_MAX + TREE_UNEXPECTED_MAX);
+        CHECK_EQ(changes.total[CHANGE_ADDED], TREE_CHANGES_MAX + TREE_UNEXPECTED_MAX + 2);
+        CHECK_EQ(changes.unlisted_unexpected[false], 1); /* /w/b and a thousand below it, less one */
+        file_changes_clear(&changes);
+}
+
 TEST_MAIN

@@ -582,6 +582,19 @@ TEST(evidence_lost)
         assert_verdict(&s, VERDICT_ERROR, 1, false, "evidence_lost aborted exit_code");
 }
 
+/* A tree without the command is of an observer that has seen nothing, whatever it says of itself. */
+TEST(tree_without_the_command)
+{
+        _sample_ Sample s;
+
+        sample_init(&s);
+        s.outcome->processes.observed = true;
+        assert_verdict(&s, VERDICT_ERROR, 0, true, "evidence_lost");
+        assert_message(&s, "evidence_lost", "not even the command");
+        s.outcome->processes.total = 1;
+        assert_verdict(&s, VERDICT_PASS, 0, true, "");
+}
+
 TEST(processes_missed)
 {
         _sample_ Sample s;
@@ -605,6 +618,17 @@ TEST(end_not_seen)
         assert_verdict(&s, VERDICT_ERROR, -1, false, "evidence_lost");
         s.outcome->released = false;
         assert_verdict(&s, VERDICT_ERROR, -1, false, "internal");
+}
+
+/* An end without a status and without a signal is none that can be judged. */
+TEST(end_of_no_kind)
+{
+        _sample_ Sample s;
+
+        sample_init(&s);
+        sample_exit(&s, -1);
+        assert_verdict(&s, VERDICT_ERROR, -1, false, "evidence_lost");
+        assert_message(&s, "evidence_lost", "how the command ended");
 }
 
 TEST(aborted)

@@ -97,7 +97,7 @@ exec_vm() { # CONSOLE_CHARDEV
     arguments=(
         -nodefaults -no-reboot -display none -smp 2 -m "${QSCOPE_VM_MEMORY:-2048}"
         -kernel "$BED_VM/vmlinuz" -initrd "$BED_VM/initrd"
-        -append "console=ttyS0 quiet panic=-1 mitigations=off systemd.show_status=auto"
+        -append "console=ttyS0 quiet panic=-1 softlockup_panic=1 mitigations=off systemd.show_status=auto"
         -drive "file=$BED_VM/disk,if=virtio,format=raw,snapshot=on"
         -drive "file=$BED_RUN/layers.tar,if=virtio,format=raw,readonly=on"
         -drive "file=$BED_RUN/host/request.tar,if=virtio,format=raw,readonly=on"
