@@ -251,7 +251,7 @@ def try_inside(around, victim, **fields):
 
 def refused(around, victim, **fields):
     run, attempts = try_inside(around, victim, **fields)
-    succeeded = [f"{name}: {attempt['what']}" for name, attempt in attempts.items()
+    succeeded = [f"{name}: {attempt['what']} ({attempt['step']})" for name, attempt in attempts.items()
                  if attempt["result"] == "done"]
     eq(succeeded, [], "attempts that succeeded")
     return run

@@ -44,8 +44,14 @@ int refused(const char *step)
 {
         int r = errno ? -errno : -EPERM;
 
-        (void) snprintf(report->step, sizeof(report->step), "%s", step);
+        (void) succeeded(step);
         return r;
+}
+
+int succeeded(const char *step)
+{
+        (void) snprintf(report->step, sizeof(report->step), "%s", step);
+        return 0;
 }
 
 int without_effect(const char *step)

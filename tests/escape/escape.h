@@ -36,6 +36,9 @@ int refused(const char *step);
 /* The same for a call that did what it was asked to, without the effect. */
 int without_effect(const char *step);
 
+/* Of an attempt that goes many ways: which one it was. Returns 0. */
+int succeeded(const char *step);
+
 /* A value of the command line (KEY=VALUE). That one is missing is a fault of the test: no attempt goes on
  * without. */
 const char *target(const char *key);

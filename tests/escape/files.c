@@ -80,6 +80,13 @@ static int list_directory(const char *path)
         return without_effect("readdir");
 }
 
+/* It lies here or there. */
+static int list_journal(const char *argument)
+{
+        (void) argument;
+        return list_directory("/var/log/journal") == 0 ? 0 : list_directory("/run/log/journal");
+}
+
 /* Whether it lands on the host's disk only the test can say: it looks for the files. */
 static int plant(const char *argument)
 {
@@ -268,7 +275,7 @@ const Attempt file_attempts[] = {
         { "read-dotdot", "reads a file over ../../..", read_dotdot, "/root/" VICTIM_FILE },
         { "read-workspace", "reads in another workspace", read_target, "workspace" },
         { "read-shadow", "reads the passwords", open_for_read, "/etc/shadow" },
-        { "list-journal", "lists the journal", list_directory, "/run/log/journal" },
+        { "list-journal", "lists the journal", list_journal, NULL },
         { "list-jobs", "lists what qscope keeps of jobs", list_directory, "/run/qscope" },
         { "open-by-handle", "opens a file by its number", open_by_handle, "/dev/shm" },
         { "write-usr", "makes a file in /usr/bin", create_in, "/usr/bin" },

@@ -311,7 +311,7 @@ const Attempt kernel_attempts[] = {
         { "int80", "calls the kernel by other numbers", other_numbers, NULL, .vm = true },
         { "personality", "changes how programs are laid out", change_personality, NULL },
         { "acct", "turns the accounting of processes off", stop_accounting, NULL },
-        { "iopl", "talks to the hardware", io_ports, NULL },
+        { "iopl", "talks to the hardware", io_ports, NULL, .vm = true },
         { "hostname", "sets the host's name", set_host_name, NULL },
         { "domainname", "sets the domain's name", set_domain_name, NULL },
         { "clock-set", "sets the clock", set_clock, NULL, .vm = true },

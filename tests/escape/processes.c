@@ -224,6 +224,6 @@ const Attempt process_attempts[] = {
         { "nice", "raises its own priority", be_nicer, NULL },
         { "realtime", "runs before everybody", be_realtime, NULL },
         { "ioprio", "reads before everybody", be_first_on_disk, NULL },
-        { "rlimit", "raises its own hard limit", raise_hard_limit, NULL },
+        { "rlimit", "raises its own hard limit", raise_hard_limit, NULL, .vm = true },
         { NULL },
 };

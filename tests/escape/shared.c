@@ -59,7 +59,7 @@ static int feel_locks(const char *argument)
                 int fd = open(*path, O_RDONLY | O_CLOEXEC);
 
                 if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-                        return 0;
+                        return succeeded(*path);
         }
         return without_effect("flock");
 }
@@ -67,13 +67,19 @@ static int feel_locks(const char *argument)
 /* The victim opens these files all the time. */
 static int feel_opens(const char *argument)
 {
-        int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+        int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), watch = 1;
+        const char *watched[64] = { 0 };
         struct pollfd wait = { .fd = fd, .events = POLLIN };
+        struct inotify_event event;
 
         (void) argument;
+        /* Watches are numbered from 1. */
         for (const char *const *path = victim_locks; fd >= 0 && *path; path++)
-                (void) inotify_add_watch(fd, *path, IN_OPEN);
-        return poll(&wait, 1, 1000) > 0 ? 0 : without_effect("inotify");
+                if (inotify_add_watch(fd, *path, IN_OPEN) >= 0)
+                        watched[watch++] = *path;
+        if (poll(&wait, 1, 1000) <= 0 || read(fd, &event, sizeof(event)) <= 0)
+                return without_effect("inotify");
+        return succeeded(watched[event.wd]);
 }
 
 static int find_key(const char *argument)
