@@ -15,6 +15,7 @@
 #include "sys/inside.h"
 #include "sys/layer.h"
 #include "sys/mount.h"
+#include "sys/namespace.h"
 #include "sys/root.h"
 #include "sys/tree.h"
 #include "sys/workspace.h"
@@ -61,6 +62,7 @@ struct JobFs {
         size_t n_files;
         WorkspaceMounts workspace;
         Places *places;
+        bool shared_sys; /* the host's */
         uid_t uid;
         gid_t gid;
 };
@@ -382,6 +384,52 @@ static int add_scratch_moves(JobFs *fs, Moves *moves)
         return 0;
 }
 
+static int new_sysfs(void *userdata)
+{
+        MountOption options[] = { { "source", "sysfs" }, { 0 } };
+        Error ignored = { 0 };
+
+        return mount_new("sysfs", options,
+                        MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
+                        userdata, &ignored);
+}
+
+static bool is_asked_in(const Plan *plan, const char *top)
+{
+        static const char *const names[] = { "InaccessiblePaths", "TemporaryFileSystem" };
+
+        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+                const PropertyValue *value = property_list_find(&plan->service_properties, names[i]);
+
+                for (size_t j = 0; value && value->list[j]; j++)
+                        if (strstr(value->list[j], top))
+                                return true;
+        }
+        return false;
+}
+
+/* /sys is one for each network: with that of its own, a job does not see the host's interfaces, and neither
+ * can feel the other's locks and watches of its files. The host's /sys stays where there is none, or where
+ * the policy has something mounted in it. */
+static int add_sysfs(JobFs *fs, int proc_fd, Moves *moves)
+{
+        _cleanup_close_ int netns_fd = openat(proc_fd, "ns/net", O_RDONLY | O_CLOEXEC);
+        int fd, r;
+
+        if (netns_fd < 0)
+                return -errno;
+        fs->shared_sys = fs->plan->network == NETWORK_HOST || is_asked_in(fs->plan, "/sys");
+        if (fs->shared_sys)
+                return 0;
+        r = namespace_call(netns_fd, new_sysfs, &fd);
+        if (r == -ENOMEM)
+                return r;
+        fs->shared_sys = r < 0;
+        if (r == 0)
+                moves_add(moves, fd, "/sys");
+        return 0;
+}
+
 /* Terminals of its own: PrivateDevices= shows those of the host. And of the control groups only its own,
  * where runtimes that size themselves look for their limits. */
 static int add_system_moves(int service_fd, Moves *moves, Error *e)
@@ -429,6 +477,11 @@ int jobfs_attach(JobFs *fs, int proc_fd, int service_fd, uid_t uid, gid_t gid, E
         r = add_scratch_moves(fs, &moves);
         if (r < 0)
                 error_errno(e, r, "the job's scratch directories");
+        if (r == 0) {
+                r = add_sysfs(fs, proc_fd, &moves);
+                if (r < 0)
+                        error_errno(e, r, "the job's /sys");
+        }
         if (r == 0)
                 r = add_system_moves(service_fd, &moves, e);
         if (r == 0) {
@@ -555,6 +608,9 @@ static int note_blind_spots(const JobFs *fs, const TreeResult *result, Outcome *
                 r = outcome_blind_spot(o,
                                 "fs: the workspace could not be mapped and was copied: that took as long as it is "
                                 "large, and hard links, access lists and file capabilities in it were not kept");
+        if (r == 0 && fs->shared_sys)
+                r = outcome_blind_spot(o,
+                                "shared: /sys is the host's: locks of files there are felt outside of the job");
         if (r == 0 && result->unread)
                 r = outcome_blind_spot(o, "fs: sha256 is null where files were too large to be read");
         return r;

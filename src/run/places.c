@@ -25,7 +25,9 @@ typedef struct Shown {
 struct Places {
         const Plan *plan;
         int system_fd;
-        char **system; /* names of the directories that are attached at the top */
+        char **system;         /* names of the directories that are attached at the top */
+        struct stat *attached; /* for each of them, what was attached */
+        char *shared;          /* directories that could not be veiled */
         Shown shown[POLICY_PATHS_MAX];
         size_t n_shown;
         char **read_only; /* paths in the workspace that cannot be written, as the job sees them */
@@ -42,6 +44,8 @@ Places *places_free(Places *places)
         for (size_t i = 0; i < places->n_shown; i++)
                 safe_close(places->shown[i].fd);
         strv_free(places->system);
+        free(places->attached);
+        free(places->shared);
         strv_free(places->read_only);
         strv_free(places->hidden);
         free(places);
@@ -295,32 +299,93 @@ static int clone_etc(const Places *p, int *ret_fd, Error *e)
                         e);
 }
 
-static int clone_directory(const Places *p, const char *name, int *ret_fd, Error *e)
+/* The same files under inodes of the job's own. A lock or a watch (flock(2), inotify(7)) is one of the inode:
+ * on the host's, the host and every other job that sees the file would feel it. An overlay of one layer, and
+ * an empty one since it wants two, is such a view. */
+static int veil(Places *p, const char *lower, const char *target, int *ret_fd)
 {
+        _cleanup_free_ char *layers = text_printf("%s:%s/usr", lower, p->plan->root_dir);
+        MountOption options[] = { { "source", "qscope-veil" }, { "lowerdir", layers }, { "xino", "off" },
+                { 0 } };
+        _cleanup_free_ char *before = p->shared;
+        Error ignored = { 0 };
+
+        if (!layers)
+                return -ENOMEM;
+        if (mount_has_submounts(lower) == 0 &&
+                        mount_new("overlay", options,
+                                        MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, ret_fd,
+                                        &ignored) == 0) {
+                TAKE_PTR(before);
+                return 0;
+        }
+        p->shared = text_printf("%s%s%s", before ? before : "", before ? ", " : "", target);
+        *ret_fd = -EBADF;
+        return p->shared ? 0 : -ENOMEM;
+}
+
+static int clone_directory(Places *p, const char *name, int *ret_fd, Error *e)
+{
+        _cleanup_free_ char *lower = text_printf("/proc/self/fd/%d/%s", p->system_fd, name);
         int r;
 
         if (streq(name, "etc"))
                 return clone_etc(p, ret_fd, e);
-        r = mount_clone(p->system_fd, name, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, ret_fd);
+        r = lower ? veil(p, lower, name, ret_fd) : -ENOMEM;
+        if (r == 0 && *ret_fd < 0)
+                r = mount_clone(p->system_fd, name, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+                                ret_fd);
         return r < 0 ? error_errno(e, r, "/%s of the policy's root", name) : 0;
 }
 
-int places_attach_system(const Places *p, int proc_fd, Error *e)
+static int attach_other_system(Places *p, int proc_fd, Error *e)
 {
         _cleanup_strv_ char **targets = NULL;
         Moves moves = { 0 };
         int r = 0;
 
+        p->attached = calloc(strv_length(p->system) + 1, sizeof(*p->attached));
+        if (!p->attached)
+                return -ENOMEM;
         for (size_t i = 0; r == 0 && p->system && p->system[i]; i++)
                 r = strv_extendf(&targets, "/%s", p->system[i]);
         for (size_t i = 0; r == 0 && p->system && p->system[i]; i++) {
                 int fd;
 
                 r = clone_directory(p, p->system[i], &fd, e);
-                if (r == 0)
-                        moves_add(&moves, fd, targets[i], MOUNT_ATTACH);
+                if (r < 0)
+                        break;
+                moves_add(&moves, fd, targets[i], MOUNT_ATTACH);
+                if (fstat(fd, &p->attached[i]) < 0)
+                        r = -errno;
         }
         return moves_do(&moves, proc_fd, r, e);
+}
+
+/* Over what systemd has bound: directories, each where it lies on the host. */
+static int veil_host(Places *p, int proc_fd, Error *e)
+{
+        const PropertyValue *binds = property_list_find(&p->plan->service_properties, "BindReadOnlyPaths");
+        Moves moves = { 0 };
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && binds && binds->list[i]; i++) {
+                const char *path = binds->list[i] + (binds->list[i][0] == '-');
+                struct stat st;
+                int fd;
+
+                if (strchr(path, ':') || stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+                        continue;
+                r = veil(p, path, path, &fd);
+                if (r == 0 && fd >= 0)
+                        moves_add(&moves, fd, path, MOUNT_VEIL);
+        }
+        return moves_do(&moves, proc_fd, r, e);
+}
+
+int places_attach_system(Places *p, int proc_fd, Error *e)
+{
+        return p->system_fd < 0 ? veil_host(p, proc_fd, e) : attach_other_system(p, proc_fd, e);
 }
 
 /* What a path of the job's root leads to, without leaving it. */
@@ -429,14 +494,13 @@ static int add_system_facts(const Places *p, int proc_fd, Outcome *o)
 
         for (size_t i = 0; r == 0 && p->system && p->system[i]; i++) {
                 _cleanup_free_ char *path = text_printf("/%s", p->system[i]);
-                bool etc = streq(p->system[i], "etc"), read_only = false, holds;
-                struct stat theirs, ours;
+                bool read_only = false, holds;
+                struct stat theirs;
 
                 if (!path)
                         return -ENOMEM;
-                holds = stat_in_root(proc_fd, path, &theirs, &read_only) == 0 &&
-                        fstatat(p->system_fd, p->system[i], &ours, 0) >= 0 && read_only &&
-                        (etc || same_file(&theirs, &ours));
+                holds = stat_in_root(proc_fd, path, &theirs, &read_only) == 0 && read_only &&
+                        same_file(&theirs, &p->attached[i]);
                 r = add_fact(o, "mount", path, holds, "the policy's root, read-only");
         }
         return r;
@@ -469,6 +533,11 @@ int places_facts(const Places *p, int proc_fd, Outcome *o)
 {
         int r = add_system_facts(p, proc_fd, o);
 
+        if (r == 0 && p->shared)
+                r = outcome_blind_spot(o,
+                                "shared: the host's inodes are used in %s (no overlay over it can be mounted, or "
+                                "something is mounted below it): locks of files there are felt outside of the job",
+                                p->shared);
         if (r == 0)
                 r = add_read_only_facts(p, proc_fd, o);
         return r < 0 ? r : inside_hidden_facts(proc_fd, p->hidden, o);

@@ -25,8 +25,8 @@ int places_mount_points(const Places *places, char ***ret);
 /* Those that are files; their directories are there. */
 int places_make_files(const Places *places, int root_fd);
 
-/* Before anything else is attached. */
-int places_attach_system(const Places *places, int proc_fd, Error *e);
+/* Before anything else is attached: the other system, or the host's with inodes of the job's own. */
+int places_attach_system(Places *places, int proc_fd, Error *e);
 
 /* After everything else. */
 int places_attach(Places *places, int proc_fd, Error *e);
