@@ -356,19 +356,6 @@ static int resolve_allowed(JobFs *fs)
         return r;
 }
 
-#define MOVES_MAX 16
-
-typedef struct Moves {
-        MountMove items[MOVES_MAX];
-        size_t n;
-} Moves;
-
-static void moves_add(Moves *moves, int fd, const char *target)
-{
-        assert(moves->n < MOVES_MAX);
-        moves->items[moves->n++] = (MountMove){ fd, target };
-}
-
 static int add_scratch_moves(JobFs *fs, Moves *moves)
 {
         for (ScratchKind kind = 0; kind < _SCRATCH_MAX; kind++) {
@@ -379,7 +366,7 @@ static int add_scratch_moves(JobFs *fs, Moves *moves)
                 r = mount_clone(fs->layer_fd, scratch_name(kind), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &fd);
                 if (r < 0)
                         return r;
-                moves_add(moves, fd, scratch_target(fs, kind));
+                moves_add(moves, fd, scratch_target(fs, kind), MOUNT_ATTACH);
         }
         return 0;
 }
@@ -426,7 +413,7 @@ static int add_sysfs(JobFs *fs, int proc_fd, Moves *moves)
                 return r;
         fs->shared_sys = r < 0;
         if (r == 0)
-                moves_add(moves, fd, "/sys");
+                moves_add(moves, fd, "/sys", MOUNT_ATTACH);
         return 0;
 }
 
@@ -441,12 +428,12 @@ static int add_system_moves(int service_fd, Moves *moves, Error *e)
         r = mount_new("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, &fd, e);
         if (r < 0)
                 return r;
-        moves_add(moves, fd, "/dev/pts");
+        moves_add(moves, fd, "/dev/pts", MOUNT_ATTACH);
         r = mount_clone(service_fd, "",
                         MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &fd);
         if (r < 0)
                 return error_errno(e, r, "the job's control group cannot be shown to it");
-        moves_add(moves, fd, "/sys/fs/cgroup");
+        moves_add(moves, fd, "/sys/fs/cgroup", MOUNT_ATTACH);
         return 0;
 }
 
@@ -469,11 +456,11 @@ int jobfs_attach(JobFs *fs, int proc_fd, int service_fd, uid_t uid, gid_t gid, E
                 r = resolve_allowed(fs);
         if (r < 0)
                 return r;
-        r = places_attach_system(fs->places, proc_fd, e);
+        r = places_add_system(fs->places, &moves, e);
         if (r < 0)
-                return r;
+                return moves_do(&moves, proc_fd, r, e);
         /* The stage runs on; only its name in the job's root goes, before /run is covered. */
-        moves_add(&moves, -EBADF, STAGE_TARGET);
+        moves_add(&moves, -EBADF, STAGE_TARGET, MOUNT_ATTACH);
         r = add_scratch_moves(fs, &moves);
         if (r < 0)
                 error_errno(e, r, "the job's scratch directories");
@@ -484,12 +471,9 @@ int jobfs_attach(JobFs *fs, int proc_fd, int service_fd, uid_t uid, gid_t gid, E
         }
         if (r == 0)
                 r = add_system_moves(service_fd, &moves, e);
-        if (r == 0) {
-                moves_add(&moves, TAKE_FD(fs->workspace.job_fd), plan->cwd);
-                r = mount_move_into(proc_fd, moves.items, moves.n, e);
-        }
-        for (size_t i = 0; i < moves.n; i++)
-                safe_close(moves.items[i].fd);
+        if (r == 0)
+                moves_add(&moves, TAKE_FD(fs->workspace.job_fd), plan->cwd, MOUNT_ATTACH);
+        r = moves_do(&moves, proc_fd, r, e);
         return r < 0 ? r : places_attach(fs->places, proc_fd, e);
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/outcome.h"
 #include "core/plan.h"
+#include "run/moves.h"
 
 typedef struct Places Places;
 
@@ -26,7 +27,7 @@ int places_mount_points(const Places *places, char ***ret);
 int places_make_files(const Places *places, int root_fd);
 
 /* Before anything else is attached: the other system, or the host's with inodes of the job's own. */
-int places_attach_system(Places *places, int proc_fd, Error *e);
+int places_add_system(Places *places, Moves *moves, Error *e);
 
 /* After everything else. */
 int places_attach(Places *places, int proc_fd, Error *e);
