@@ -238,19 +238,30 @@ def try_outside(around, victim):
     directory = workspace(contents(), uid=0)
     done = subprocess.run(["setsid", "--ctty", "--wait", ESCAPE, "all", *around.words(victim)], cwd=directory,
                           stdout=subprocess.PIPE, check=True, timeout=lib.bound(60), **around.started_with())
-    return attempts_of(done.stdout.decode(), directory)
+    return attempts_of(done.stdout.decode(), directory), directory
 
 
 def try_inside(around, victim, **fields):
     directory = workspace(contents())
-    run = run_job(lib.job(["./escape", "all", *around.words(victim)], cwd=directory, **fields),
+    run = run_job(lib.job(["./escape", "all", *around.words(victim)], cwd=directory,
+                          limits={"output": "256K"}, **fields),
                   prefix=["setsid", "--ctty", "--wait"], **around.started_with())
     eq(run["exit_code"], 0, "exit_code")
     return run, attempts_of(run.out, directory)
 
 
+def links_are_not_followed(run, token):
+    """The diff has the links that were left for it, and nothing of where they lead."""
+    entries = {entry["path"]: entry for entry in run["fs"]["added"]}
+    for path in ("bed-link", "bed-directory"):
+        eq(entries[path]["type"], "symlink", f"type of {path}")
+    eq({entries[path]["type"] for path in ("bed-swap", "bed-swapped")}, {"file", "symlink"}, "what was swapped")
+    lacks(json.dumps(run["fs"]), lib.sha256(token), "the diff")
+
+
 def refused(around, victim, **fields):
     run, attempts = try_inside(around, victim, **fields)
+    links_are_not_followed(run, victim.facts["token"])
     succeeded = [f"{name}: {attempt['what']} ({attempt['step']})" for name, attempt in attempts.items()
                  if attempt["result"] == "done"]
     eq(succeeded, [], "attempts that succeeded")
@@ -276,7 +287,9 @@ def test_outside():
     """Without a sandbox every attempt succeeds: the test can fail."""
     with surroundings() as around, job_victim(), host_victim() as victim:
         eq(victim.facts["missing"], "", "what the victim could not make")
-        attempts = try_outside(around, victim)
+        attempts, directory = try_outside(around, victim)
+        # What a diff that follows links would have read.
+        contains(host.read(f"{directory}/bed-link"), victim.facts["token"], "behind the link")
     failed = [f"{name}: {attempt['step']}: {attempt['error']}" for name, attempt in attempts.items()
               if attempt["result"] != "done" and not (attempt["vm"] and host.is_container())]
     eq(failed, [], "attempts that say nothing, since they failed outside")
@@ -294,3 +307,23 @@ def test_from_a_job_to_another():
     """None succeeds in a job, with a victim in another job at the same time."""
     with surroundings() as around, job_victim() as victim:
         refused(around, victim)
+
+
+# The longest that each gives.
+POLICIES = {"build": 600, "eval": 120, "strict": 60}
+
+
+def as_the_bed_can(name):
+    """A policy without the limits that need controllers, where there are none."""
+    limits = {"limits": dict.fromkeys(("memory", "swap", "tasks", "cpu"))}
+    change = {} if host.has_controllers() else {"default": limits, "max": limits, "require": []}
+    return lib.drop_in(f"/etc/qscope/policies/{name}.json.d/90-bed-test.json", json.dumps(change))
+
+
+@test(timeout=60)
+def test_other_policies():
+    """What the other policies give up is no way out either."""
+    with surroundings() as around, host_victim() as victim:
+        for name, seconds in POLICIES.items():
+            with as_the_bed_can(name):
+                refused(around, victim, policy=name, timeout_sec=seconds)

@@ -7,7 +7,7 @@ import os
 
 import host
 import lib
-from lib import (between, check, collect, contains, eq, exits, fails, hit, job, mentions, one_of,
+from lib import (between, check, collect, contains, eq, exits, fails, hit, job, one_of,
                  only_hits, passes, py, run_job, sh, signal_of, test, workspace)
 
 GROUP = "limits"

@@ -248,7 +248,7 @@ static int swap_link(const char *path)
                 for (;;)
                         (void) renameat2(AT_FDCWD, "bed-swap", AT_FDCWD, "bed-swapped", RENAME_EXCHANGE);
         }
-        for (int i = 0; pid > 0 && i < 100000; i++)
+        for (int i = 0; pid > 0 && i < 20000; i++)
                 if (read_token("bed-swap") == 0)
                         return 0;
         return without_effect("read");

@@ -257,7 +257,7 @@ static int terminal_request(unsigned long request, void *data)
         return refused("ioctl");
 }
 
-#define HIGH_BITS (0x5u << 0)
+#define HIGH_BITS (5UL << 32)
 
 static int type_keys(const char *argument)
 {
@@ -272,7 +272,7 @@ static int type_keys_high(const char *argument)
         char key = ' ';
 
         (void) argument;
-        return terminal_request(TIOCSTI | (unsigned long) HIGH_BITS << 32, &key);
+        return terminal_request(TIOCSTI | HIGH_BITS, &key);
 }
 
 /* A question that changes nothing, by the call that also pastes: TIOCL_GETSHIFTSTATE. */
@@ -289,7 +289,7 @@ static int paste_high(const char *argument)
         char code = 6;
 
         (void) argument;
-        return terminal_request(TIOCLINUX | (unsigned long) HIGH_BITS << 32, &code);
+        return terminal_request(TIOCLINUX | HIGH_BITS, &code);
 }
 
 static int open_terminal(const char *key)
@@ -322,7 +322,6 @@ const Attempt kernel_attempts[] = {
         { "securebits", "changes the rules of capabilities", lock_capabilities, NULL },
         { "dev-null", "makes a device node", open_device, "c 1 3 w" },
         { "dev-mem", "opens the machine's memory", open_device, "c 1 1 r", .vm = true },
-        { "dev-port", "opens the machine's ports", open_device, "c 1 4 r", .vm = true },
         { "dev-kmsg", "writes to the kernel's log", open_device, "c 1 11 w", .vm = true },
         { "dev-disk", "opens a disk", open_disk, "disk", .vm = true },
         { "dev-loop", "opens the loop devices' control", open_device, "c 10 237 r", .vm = true },

@@ -77,7 +77,7 @@ static int feel_opens(const char *argument)
         for (const char *const *path = victim_locks; fd >= 0 && *path; path++)
                 if (inotify_add_watch(fd, *path, IN_OPEN) >= 0)
                         watched[watch++] = *path;
-        if (poll(&wait, 1, 1000) <= 0 || read(fd, &event, sizeof(event)) <= 0)
+        if (poll(&wait, 1, 300) <= 0 || read(fd, &event, sizeof(event)) <= 0)
                 return without_effect("inotify");
         return succeeded(watched[event.wd]);
 }
