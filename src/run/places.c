@@ -333,7 +333,7 @@ static int add_other_system(Places *p, Moves *moves, Error *e)
         for (size_t i = 0; r == 0 && p->system && p->system[i]; i++)
                 r = strv_extendf(&p->targets, "/%s", p->system[i]);
         for (size_t i = 0; r == 0 && p->system && p->system[i]; i++) {
-                int fd;
+                int fd = -EBADF;
 
                 r = clone_directory(p, p->system[i], &fd, e);
                 if (r < 0)
@@ -431,7 +431,7 @@ static int attach_hidden(Places *p, int proc_fd, Error *e)
         int r = p->hidden ? make_blanks(p, e) : 0;
 
         for (size_t i = 0; r == 0 && p->hidden && p->hidden[i]; i++) {
-                struct stat st;
+                struct stat st = { 0 };
                 int fd, found = stat_in_root(proc_fd, p->hidden[i], &st, NULL);
 
                 if (is_absent(found))
