@@ -49,13 +49,14 @@ def batch(*args, status=0, **kw):
 # --- the same as single runs ------------------------------------------------------------
 
 VARYING = {"run_id", "unit", "started_at", "finished_at", "duration_ms", "timing", "usage", "pid",
-           "ppid", "uid", "start", "end", "start_ms", "end_ms"}
+           "ppid", "uid", "start", "end"}
 
 
 def constant(value):
     """Without what differs from run to run: times, numbers of processes, what was used."""
     if isinstance(value, dict):
-        return {key: constant(item) for key, item in value.items() if key not in VARYING}
+        return {key: constant(item) for key, item in value.items()
+                if key not in VARYING and not key.endswith("_ms")}
     if isinstance(value, list):
         return [constant(item) for item in value]
     return re.sub(r"\d{4,}", "N", value) if isinstance(value, str) else value
