@@ -5,6 +5,7 @@ whoever interrupts; and nothing that grows."""
 import csv
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -59,7 +60,9 @@ def constant(value):
                 if key not in VARYING and not key.endswith("_ms")}
     if isinstance(value, list):
         return [constant(item) for item in value]
-    return re.sub(r"\d{4,}", "N", value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return re.sub(r"\d{4,}", "N", value)
+    return "N" if type(value) is int and value > 9999 else value
 
 
 @test("smoke", timeout=90)
@@ -224,6 +227,23 @@ def test_interrupted():
     eq([item["verdict"] for item in receipts_in(receipts).values()], ["aborted"] * 3, "receipts")
     mentions(run.stderr, ["interrupted"], "where it was")
     contains(run.stderr, "0003.json", "where it was")
+
+
+@test(timeout=60)
+def test_progress():
+    """On a terminal: how many are done, passed and not, a rate; and no trace of it at the end."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [lib.QSCOPE, "batch", write_jobs([["true"], ["false"], ["true"]]), "-j", "1"],
+        stdout=subprocess.PIPE, stderr=theirs, stdin=subprocess.DEVNULL, env=lib.CALLER)
+    os.close(theirs)
+    table = process.communicate(timeout=lib.bound(20))[0].decode()
+    shown = os.read(ours, 65536).decode()
+    os.close(ours)
+    contains(shown, "/3  ", "progress")
+    contains(shown, "passed", "progress")
+    check(shown.endswith("\r\x1b[K"), f"the progress is left there: {shown[-80:]!r}")
+    contains(table, "3 jobs: 2 pass, 1 fail", "table")
 
 
 # --- many -------------------------------------------------------------------------------
