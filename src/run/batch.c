@@ -17,6 +17,12 @@
 #define MEMORY_OF_A_JOB     MIB(256)
 /* Rows that wait for an earlier job: some hundred bytes each. When they are so many, no more are begun. */
 #define WINDOW 8192u
+/* Jobs are started ahead, so that the next is at its gate when it is its turn: as many as run at a time, each
+ * in the sandbox made for it alone. systemd ends a unit that waits longer than this, so none is started ahead
+ * of jobs that may take as long (and a minute for their end). */
+#define AHEAD_MAX      16u
+#define AHEAD_USEC     (10 * 60 * USEC_PER_SEC)
+#define AHEAD_END_USEC (60 * USEC_PER_SEC)
 
 struct Batch;
 
@@ -32,6 +38,7 @@ typedef struct Batch {
         Finished *finished; /* NULL: nothing is resumed */
         sd_event_source *input_source;
         uint64_t begin_usec, begun, shown; /* the latter two: numbers of jobs */
+        uint64_t dismissed;                /* the first one; 0: none */
         BatchRow *rows;                    /* WINDOW of them, by number */
         size_t running;
         bool ended; /* the input */
@@ -120,6 +127,15 @@ static Member *member_free(Member *member)
 
 DEFINE_CLEANUP(Member *, member_free)
 
+static void note_dismissed(Batch *b, JobItem *item)
+{
+        if (b->dismissed != 0 && b->dismissed < item->number)
+                return;
+        b->dismissed = item->number;
+        free(b->result->first_left);
+        b->result->first_left = TAKE_PTR(item->name);
+}
+
 static void on_ended(void *userdata, int r, JobRunResult *result, const Error *e)
 {
         _cleanup_(member_freep) Member *member = userdata;
@@ -134,7 +150,9 @@ static void on_ended(void *userdata, int r, JobRunResult *result, const Error *e
         };
 
         b->running--;
-        if (r < 0)
+        if (r == -ECANCELED)
+                note_dismissed(b, &member->item);
+        else if (r < 0)
                 end_broken(b, &member->item, e->text, 4);
         else
                 end_one(b, &end);
@@ -182,7 +200,8 @@ static int begin_one(Batch *b, JobItem *item)
         JobRunOptions options = { .policy = b->options->policy,
                 .receipts_dir = b->options->receipts_dir,
                 .state_dir = b->options->state_dir,
-                .job_dir = item->job_dir };
+                .job_dir = item->job_dir,
+                .wait_usec = AHEAD_USEC };
         Error e = ERROR_INIT;
 
         if (!member) {
@@ -209,10 +228,20 @@ static int begin_one(Batch *b, JobItem *item)
 
 /* --- all of them --- */
 
+static bool is_room(const Batch *b)
+{
+        size_t jobs = b->options->jobs;
+
+        if (b->running < jobs || b->options->fail_fast)
+                return b->running < jobs;
+        return engine_longest_usec(b->engine) < AHEAD_USEC - AHEAD_END_USEC &&
+               engine_ahead(b->engine) < MIN(jobs, AHEAD_MAX) && b->running < 3 * jobs;
+}
+
 static bool may_begin(const Batch *b)
 {
         return !b->ended && !b->result->stopped && b->r == 0 && engine_signal(b->engine) == 0 &&
-               b->running < b->options->jobs && b->begun - b->shown < WINDOW - 1;
+               b->begun - b->shown < WINDOW - 1 && is_room(b);
 }
 
 static int on_input(
@@ -268,7 +297,7 @@ static int loop(Batch *b)
                 if (is_over(b, r == -EAGAIN))
                         return b->r;
                 tell_progress(b);
-                r = engine_turn(b->engine);
+                r = engine_step(b->engine);
                 if (r < 0)
                         return r;
         }
@@ -278,11 +307,14 @@ static void tell_rest(Batch *b)
 {
         JobItem item = { 0 };
 
+        /* Before others that had ended already some were dismissed. */
+        for (; b->shown < b->begun; b->shown++)
+                show_rows(b);
         b->result->signal = engine_signal(b->engine);
         if (b->result->signal != 0)
                 b->result->stopped = true;
-        b->result->stopped = b->result->stopped && !b->ended;
-        if (b->result->stopped && job_source_total(b->options->source) != UNKNOWN) {
+        b->result->stopped = b->dismissed != 0 || (b->result->stopped && !b->ended);
+        if (b->result->stopped && b->dismissed == 0 && job_source_total(b->options->source) != UNKNOWN) {
                 int r = job_source_next(b->options->source, &item);
 
                 b->result->stopped = r > 0;
@@ -315,8 +347,12 @@ int batch_run(const BatchOptions *options, BatchResult *ret, Error *e)
                 return r;
         b.rows = calloc(WINDOW, sizeof(*b.rows));
         r = b.rows ? engine_new(&b.engine) : -ENOMEM;
-        if (r == 0)
+        if (r == 0) {
+                /* Whether another may be begun is known only when the one before is judged. */
+                if (!options->fail_fast)
+                        engine_set_turns(b.engine, options->jobs);
                 r = loop(&b);
+        }
         if (b.engine)
                 tell_rest(&b);
         ret->elapsed_usec = now_monotonic() - b.begin_usec;

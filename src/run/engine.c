@@ -39,8 +39,11 @@ static int on_signal(_unused_ sd_event_source *source, const struct signalfd_sig
 
         if (engine->signal == 0)
                 engine->signal = (int) info->ssi_signo;
+        if (engine->turns != SIZE_MAX)
+                engine_dismiss_ahead(engine);
         for (Run *run = engine->runs; run; run = run->next)
-                run_abort(run, (int) info->ssi_signo);
+                if (!run->dismissed)
+                        run_abort(run, (int) info->ssi_signo);
         return 0;
 }
 
@@ -62,6 +65,87 @@ static int add_signals(Engine *engine)
         return r;
 }
 
+/* --- turns --- */
+
+static bool is_ahead(const Run *run)
+{
+        return !run->has_turn && !run->dismissed && run->state <= RUN_HELD;
+}
+
+bool engine_take_turn(Run *run)
+{
+        Engine *engine = run->engine;
+
+        if (!run->has_turn && engine->turns_taken < engine->turns) {
+                engine->turns_taken++;
+                run->has_turn = true;
+        }
+        return run->has_turn;
+}
+
+void engine_end_turn(Run *run)
+{
+        if (!run->has_turn || run->turn_ended)
+                return;
+        run->turn_ended = true;
+        run->engine->turns_taken--;
+        (void) sd_event_source_set_enabled(run->engine->turn_source, SD_EVENT_ONESHOT);
+}
+
+/* The list has the youngest first. */
+static Run *oldest_held(const Engine *engine)
+{
+        Run *oldest = NULL;
+
+        for (Run *run = engine->runs; run; run = run->next)
+                if (run->state == RUN_HELD)
+                        oldest = run;
+        return oldest;
+}
+
+static int on_turn(_unused_ sd_event_source *source, void *userdata)
+{
+        Engine *engine = userdata;
+        Run *run;
+
+        while ((run = oldest_held(engine)) && engine_take_turn(run))
+                (void) run_release(run);
+        return 0;
+}
+
+void engine_set_turns(Engine *engine, size_t turns)
+{
+        engine->turns = turns;
+}
+
+size_t engine_ahead(const Engine *engine)
+{
+        size_t n = 0;
+
+        for (const Run *run = engine->runs; run; run = run->next)
+                n += is_ahead(run);
+        return n;
+}
+
+uint64_t engine_longest_usec(const Engine *engine)
+{
+        uint64_t longest = 0;
+
+        for (const Run *run = engine->runs; run; run = run->next)
+                longest = MAX(longest, run->plan->timeout_usec);
+        return longest;
+}
+
+void engine_dismiss_ahead(Engine *engine)
+{
+        for (Run *run = engine->runs; run; run = run->next) {
+                if (!is_ahead(run))
+                        continue;
+                run->dismissed = true;
+                (void) (run->units_asked ? run_kill(run) : run_stop(run));
+        }
+}
+
 int engine_new(Engine **ret)
 {
         _cleanup_(engine_freep) Engine *engine = calloc(1, sizeof(*engine));
@@ -69,10 +153,16 @@ int engine_new(Engine **ret)
 
         if (!engine)
                 return -ENOMEM;
-        *engine = (Engine){ .guard = GUARD_INIT, .mntns_fd = -EBADF, .left_behind = ERROR_INIT };
+        *engine = (Engine){
+                .guard = GUARD_INIT, .mntns_fd = -EBADF, .left_behind = ERROR_INIT, .turns = SIZE_MAX
+        };
         engine->caller_umask = umask(0022); /* whatever the caller's is: a job's root must be readable */
         raise_own_limits(engine);
         r = sd_event_new(&engine->event);
+        if (r >= 0)
+                r = sd_event_add_defer(engine->event, &engine->turn_source, on_turn, engine);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(engine->turn_source, SD_EVENT_OFF);
         if (r >= 0)
                 r = add_signals(engine);
         if (r < 0)
@@ -93,6 +183,7 @@ Engine *engine_free(Engine *engine)
                 run_free(engine->runs);
         for (size_t i = 0; i < ENGINE_SIGNALS; i++)
                 sd_event_source_disable_unref(engine->signals[i]);
+        sd_event_source_disable_unref(engine->turn_source);
         manager_free(engine->manager);
         sd_event_unref(engine->event);
         safe_close(engine->mntns_fd);
@@ -100,7 +191,7 @@ Engine *engine_free(Engine *engine)
         return NULL;
 }
 
-int engine_turn(Engine *engine)
+int engine_step(Engine *engine)
 {
         int r = sd_event_run(engine->event, UINT64_MAX);
 

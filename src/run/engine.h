@@ -17,7 +17,19 @@ Engine *engine_free(Engine *engine);
 DEFINE_CLEANUP(Engine *, engine_free)
 
 /* Waits for one event and handles it. A negative errno: nothing can be waited for any more. */
-int engine_turn(Engine *engine);
+int engine_step(Engine *engine);
+
+/* How many commands may run at a time; without it, any number. What is begun beyond that is started ahead:
+ * its stage waits at the gate, in its own sandbox, for its turn, and the oldest goes first. A turn ends when
+ * nothing of the job lives any more. A signal then ends the runs that have had their turn and dismisses the
+ * others. */
+void engine_set_turns(Engine *engine, size_t turns);
+/* Runs that have not had their turn yet. */
+size_t engine_ahead(const Engine *engine);
+/* The longest timeout of all runs in it. */
+uint64_t engine_longest_usec(const Engine *engine);
+/* Ends the runs that have not had their turn, as if they had never been begun. */
+void engine_dismiss_ahead(Engine *engine);
 
 /* The first signal that came; 0: none. */
 int engine_signal(const Engine *engine);

@@ -261,6 +261,22 @@ int run_release(Run *run)
         Error e = ERROR_INIT;
         int r;
 
+        run_phase(run, PHASE_HELD);
+        r = observe(run, &e);
+        if (r < 0)
+                return run_host_error(run, "isolation_missing",
+                                "systemd leaves out some settings without a word where the kernel or a container "
+                                "cannot give them; run qscope where it can, or ask for less in the policy",
+                                &e);
+        r = open_gate(run, &e);
+        return r < 0 ? run_host_error(run, "stage_failed", NULL, &e) : 0;
+}
+
+int run_hold(Run *run)
+{
+        Error e = ERROR_INIT;
+        int r;
+
         run_phase(run, PHASE_START);
         r = open_held(run, &e);
         if (r < 0)
@@ -269,16 +285,11 @@ int run_release(Run *run)
                             : jobfs_attach(run->fs, run->proc_fd, run->service_fd, run->uid, run->gid, &e);
         if (r < 0)
                 return run_host_error(run, "workspace_failed", NULL, &e);
-        r = observe(run, &e);
-        if (r < 0)
-                return run_host_error(run, "isolation_missing",
-                                "systemd leaves out some settings without a word where the kernel or a container "
-                                "cannot give them; run qscope where it can, or ask for less in the policy",
-                                &e);
         count_errors(run);
         r = observers_attach(run, &e);
         if (r < 0)
                 return run_host_error(run, "observers_failed", NULL, &e);
-        r = open_gate(run, &e);
-        return r < 0 ? run_host_error(run, "stage_failed", NULL, &e) : 0;
+        run_phase(run, PHASE_GATE);
+        run->state = RUN_HELD;
+        return engine_take_turn(run) ? run_release(run) : 0;
 }

@@ -137,18 +137,19 @@ static int write_receipt(Context *c, const Judgement *judgement, uint64_t judgin
         return ret->summary ? 0 : -ENOMEM;
 }
 
-static void on_ended(void *userdata)
+static void on_ended(void *userdata, bool dismissed)
 {
         _cleanup_(context_freep) Context *c = userdata;
         _cleanup_(judgement_freep) Judgement *judgement = NULL;
         _cleanup_(job_run_result_clear) JobRunResult result = { 0 };
         uint64_t judging_usec = now_monotonic();
         Error e = ERROR_INIT;
-        int r = judge(c->plan, c->outcome, &judgement);
+        int r = dismissed ? error_set(&e, -ECANCELED, "dismissed before its turn: nothing of it was executed")
+                          : judge(c->plan, c->outcome, &judgement);
 
         if (r == 0)
                 r = write_receipt(c, judgement, judging_usec, &result);
-        if (r < 0)
+        if (r < 0 && !dismissed)
                 error_errno(&e, r, "the run");
         if (r < 0 && c->started)
                 audit_broken(c->plan, e.text);
@@ -187,7 +188,7 @@ int job_start(Engine *engine, Job *job, const JobRunOptions *options, JobRunHand
         if (!c)
                 return error_errno(e, -ENOMEM, "the run");
         *c = (Context){ .engine = engine, .options = *options, .handler = handler, .userdata = userdata };
-        r = planning_make(job, options->policy, &c->planning, e);
+        r = planning_make(job, options->policy, options->wait_usec, &c->planning, e);
         c->plan = c->planning.plan;
         if (r == 0 && options->tty)
                 r = check_terminal(c->plan, e);
@@ -238,7 +239,7 @@ int job_run(Job *job, const JobRunOptions *options, JobRunResult *ret, Error *e)
                 return error_errno(e, r, "the event loop");
         r = job_start(engine, job, options, on_alone_ended, &alone, e);
         while (r == 0 && !alone.ended)
-                r = engine_turn(engine);
+                r = engine_step(engine);
         if (r < 0 && e->text[0] == '\0')
                 error_errno(e, r, "the event loop");
         return r < 0 ? r : alone.r;

@@ -14,6 +14,7 @@ typedef struct JobRunOptions {
         const char *receipts_dir; /* where receipt_path is NULL: instead of the state directory's */
         const char *state_dir;    /* NULL: /var/lib/qscope for root, else $XDG_STATE_HOME/qscope */
         const char *job_dir;
+        uint64_t wait_usec; /* how long it may have to wait for its turn */
         bool trusted;
         bool tty; /* the posture bounded only: the job has the caller's terminal */
 } JobRunOptions;
@@ -28,8 +29,9 @@ typedef struct JobRunResult {
 
 void job_run_result_clear(JobRunResult *result);
 
-/* r: 0: the result holds, and the handler may take what is in it. A negative errno with a sentence when there
- * is no receipt for want of memory. */
+/* r: 0: the result holds, and the handler may take what is in it. -ECANCELED: it was
+ * dismissed before its turn. Another negative errno with a sentence when there is no receipt for want of
+ * memory. */
 typedef void (*JobRunHandler)(void *userdata, int r, JobRunResult *result, const Error *e);
 
 /* Starts the job, which must stay until the handler is called, once and from the event loop, and so must the

@@ -15,7 +15,9 @@ void run_phase(Run *run, Phase ended)
 {
         uint64_t now = now_monotonic();
 
-        run->outcome->phase_usec[ended] = now - run->phase_start_usec;
+        uint64_t *phase = &run->outcome->phase_usec[ended];
+
+        *phase = (*phase == UNKNOWN ? 0 : *phase) + now - run->phase_start_usec;
         run->phase_start_usec = now;
 }
 
@@ -94,6 +96,7 @@ int run_stop(Run *run)
         if (run->state >= RUN_STOPPING)
                 return 0;
         run->state = RUN_STOPPING;
+        engine_end_turn(run);
         for (RunTimer timer = 0; timer < _RUN_TIMER_MAX; timer++)
                 run_timer_off(run, timer);
         run->events_source = sd_event_source_disable_unref(run->events_source);
@@ -372,6 +375,7 @@ Run *run_free(Run *run)
                 p = &(*p)->next;
         if (*p)
                 *p = run->next;
+        engine_end_turn(run);
         release(run);
         free(run);
         return NULL;
@@ -382,11 +386,12 @@ static int on_done(_unused_ sd_event_source *source, void *userdata)
         Run *run = userdata;
         RunHandler handler = run->handler;
         void *handler_data = run->userdata;
+        bool dismissed = run->dismissed;
 
         collect_streams(run);
         run->outcome->finished_realtime_usec = now_realtime();
         run_free(run);
-        handler(handler_data);
+        handler(handler_data, dismissed);
         return 0;
 }
 

@@ -16,7 +16,8 @@ typedef struct RunOptions {
         bool tty;              /* bounded only: the job has the caller's terminal */
 } RunOptions;
 
-typedef void (*RunHandler)(void *userdata);
+/* dismissed: it was told to end before its turn had come, and counts as never begun. */
+typedef void (*RunHandler)(void *userdata, bool dismissed);
 
 /* Runs the plan in the engine; what plan, outcome and options point to must outlive it. The handler is called
  * once, from the event loop, and the outcome says all then: also that the plan has refusals and nothing was

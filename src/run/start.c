@@ -76,7 +76,7 @@ static int hold(Run *run)
                 return 0;
         run_timer_off(run, TIMER_WATCHDOG);
         run_timer_off(run, TIMER_STATUS);
-        return run_release(run);
+        return run_hold(run);
 }
 
 static int on_gate(

@@ -20,6 +20,7 @@
 
 typedef enum RunState {
         RUN_STARTING, /* the manager has been asked; the stage is not at the gate yet */
+        RUN_HELD,     /* it is at the gate, and waits for its turn */
         RUN_RUNNING,  /* the gate is open */
         RUN_DRAINING, /* the main process has ended; what is left has the grace */
         RUN_KILLING,  /* everything has been killed; not everything is gone */
@@ -55,7 +56,9 @@ struct Engine {
         struct rlimit caller_limits[ENGINE_RAISED_LIMITS];
         mode_t caller_umask;
         Error left_behind; /* why what dead runs left could not be removed */
-        struct Run *runs;
+        struct Run *runs;  /* the youngest first */
+        size_t turns, turns_taken;
+        sd_event_source *turn_source; /* a turn has ended */
 };
 
 typedef struct Run {
@@ -96,7 +99,8 @@ typedef struct Run {
         pid_t pid;
         uid_t uid;
         gid_t gid;
-        bool guarded, units_asked, ready, exec_settled, main_ended, status_known, stop_failed, stop_retried;
+        bool dismissed, has_turn, turn_ended, guarded, units_asked, ready, exec_settled, main_ended,
+                        status_known, stop_failed, stop_retried;
         unsigned status_tries;
         uint64_t released_usec; /* CLOCK_MONOTONIC */
         uint64_t released_boottime_usec;
@@ -122,6 +126,11 @@ void run_timer_off(Run *run, RunTimer timer);
 /* Stops the units, after the last process is gone or because none ever came. */
 int run_stop(Run *run);
 
+/* --- engine.c: whose turn it is --- */
+bool engine_take_turn(Run *run);
+/* Nothing of it lives any more. Without a turn it does nothing. */
+void engine_end_turn(Run *run);
+
 /* --- start.c: until the stage is at the gate --- */
 
 /* Asks the manager for the units; what follows comes as events. */
@@ -132,6 +141,10 @@ void run_settle_exec(Run *run);
 int on_life(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 
 /* --- hold.c: the stage is at the gate --- */
+
+/* All that can be done before it is its turn; and then the rest, if it is. */
+int run_hold(Run *run);
+/* It is its turn: looks whether the isolation is there, and opens the gate. */
 int run_release(Run *run);
 
 /* --- observers.c: what the job starts, opens and tries to reach. A kind of evidence that this host cannot
