@@ -167,7 +167,9 @@ static void freeze(Run *run)
                 };
 
                 (void) poll(fds, ELEMENTSOF(fds), 10);
-                processes_serve(run);
+                /* Nor must other jobs wait for it. */
+                for (Run *any = run->engine->runs; any; any = any->next)
+                        processes_serve(any);
         }
 }
 
