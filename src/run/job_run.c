@@ -55,6 +55,7 @@ typedef struct Context {
         const Plan *plan; /* of the planning */
         Outcome *outcome;
         PendingFile *pending;
+        Keep *keep;
         char *state_dir;
         bool started;          /* so says the journal, which does not say yet how it ended */
         uint64_t judging_usec; /* CLOCK_MONOTONIC when the run was over */
@@ -63,6 +64,7 @@ typedef struct Context {
 static void context_clear(Context *c)
 {
         pending_file_free(c->pending);
+        keep_free(c->keep);
         outcome_free(c->outcome);
         planning_clear(&c->planning);
         free(c->state_dir);
@@ -105,6 +107,10 @@ static int execute(Context *c, Error *e)
                 c->outcome->started_realtime_usec = c->outcome->finished_realtime_usec = now_realtime();
                 return host_read(&c->outcome->host);
         }
+        r = keep_new(c->plan, c->state_dir, c->options->keep, &c->keep);
+        if (r < 0)
+                return r;
+        options.keep = c->keep;
         audit_started(c->plan);
         c->started = true;
         r = run_execute(c->plan, &options, c->outcome);
@@ -131,6 +137,9 @@ static int write_receipt(Context *c, const Judgement *judgement, JobRunResult *r
                         ret->exit_status = 4;
                 }
         }
+        /* Without the receipt nobody could apply it. */
+        if (!c->pending || ret->receipt_path)
+                (void) keep_commit(c->keep, c->plan, judgement, ret->text, &ret->error);
         audit_ended(c->plan, c->outcome, judgement, ret->receipt_path, ret->text,
                         c->pending && !ret->receipt_path);
         c->started = false;

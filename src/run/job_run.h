@@ -5,6 +5,7 @@
  * which every run goes, whatever becomes of it. */
 
 #include "core/receipt.h"
+#include "run/keep.h"
 #include "run/run.h"
 
 typedef struct JobRunOptions {
@@ -15,6 +16,7 @@ typedef struct JobRunOptions {
         const char *job_dir;
         bool trusted;
         bool tty; /* the posture bounded only: the job has the caller's terminal */
+        KeepWanted keep;
 } JobRunOptions;
 
 typedef struct JobRunResult {
