@@ -131,8 +131,8 @@ static void print_facts(const ApplyChange *change)
                 (void) printf("  -> %s", shown(after->target, target));
         if (after->exists && after->type == FILE_REGULAR && change->content)
                 (void) printf("  %s", format_bytes(after->size, size));
-        if (before->exists && after->exists && before->mode != apply_mode(change) &&
-                        after->type != FILE_SYMLINK)
+        if (before->exists && after->exists && before->type == after->type &&
+                        before->mode != apply_mode(change) && after->type != FILE_SYMLINK)
                 (void) printf("  mode %04o -> %04o", before->mode, apply_mode(change));
         else if (!before->exists && after->type == FILE_REGULAR && (apply_mode(change) & 0111))
                 (void) fputs("  executable", stdout);

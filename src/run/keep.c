@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/keep.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "base/array.h"
 #include "base/path.h"
 #include "sys/file.h"
 #include "sys/host.h"
@@ -202,6 +204,11 @@ int keep_commit(Keep *keep, const Plan *plan, const Judgement *judgement, const 
 
 /* --- what goes --- */
 
+static bool is_interrupted(int layer_fd)
+{
+        return faccessat(layer_fd, KEEP_JOURNAL, F_OK, AT_SYMLINK_NOFOLLOW) >= 0;
+}
+
 /* Of a layer that cannot be read nobody can say more than when it was made. */
 static void measure(int all_fd, const char *run_id, int *ret_fd, KeptItem *item)
 {
@@ -212,7 +219,7 @@ static void measure(int all_fd, const char *run_id, int *ret_fd, KeptItem *item)
         *item = (KeptItem){ .in_use = r < 0 };
         if (r < 0)
                 return;
-        item->in_use = faccessat(*ret_fd, KEEP_JOURNAL, F_OK, AT_SYMLINK_NOFOLLOW) >= 0;
+        item->in_use = is_interrupted(*ret_fd);
         if (kept_read_info(*ret_fd, run_id, &info, NULL) == 0) {
                 item->usec = info.kept_usec;
                 item->bytes = info.bytes;
@@ -266,4 +273,160 @@ int keep_prune(const char *state_dir, const KeepRules *rules, bool dry, uint64_t
         if (ret_bytes)
                 *ret_bytes = bytes;
         return r;
+}
+
+/* --- receipts --- */
+
+typedef struct Receipts {
+        KeptItem *items; /* with names of their own */
+        size_t n, room;
+} Receipts;
+
+static void receipts_clear(Receipts *receipts)
+{
+        for (size_t i = 0; i < receipts->n; i++)
+                free((char *) receipts->items[i].name);
+        free(receipts->items);
+}
+
+/* NAME.json, and NAME.json.~N~, which a later run put aside. */
+static bool is_receipt(const char *name)
+{
+        const char *suffix = strstr(name, ".json");
+
+        while (suffix && strstr(suffix + 1, ".json"))
+                suffix = strstr(suffix + 1, ".json");
+        if (!suffix || *name == '.')
+                return false;
+        suffix += STRLEN(".json");
+        return *suffix == '\0' || (startswith(suffix, ".~") && suffix[strlen(suffix) - 1] == '~');
+}
+
+static int add_receipt(Receipts *receipts, int dir_fd, const char *name)
+{
+        struct stat st;
+        KeptItem *items;
+
+        if (!is_receipt(name) || fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+                return 0;
+        items = array_grow(receipts->items, receipts->n, &receipts->room, sizeof(*items));
+        if (!items)
+                return -ENOMEM;
+        receipts->items = items;
+        items[receipts->n] = (KeptItem){
+                .name = strdup(name),
+                .usec = (uint64_t) st.st_mtim.tv_sec * USEC_PER_SEC,
+                .bytes = (uint64_t) st.st_size,
+        };
+        return items[receipts->n++].name ? 0 : -ENOMEM;
+}
+
+static int read_receipts(int dir_fd, Receipts *receipts)
+{
+        int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+        struct dirent *entry;
+        DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+
+        if (!dir)
+                return -errno;
+        while (r == 0 && (entry = readdir(dir)))
+                r = add_receipt(receipts, dir_fd, entry->d_name);
+        (void) closedir(dir);
+        return r;
+}
+
+int keep_prune_receipts(
+                const char *state_dir, const KeepRules *rules, bool dry, uint64_t *ret_bytes, Error *e)
+{
+        _cleanup_free_ char *path = text_printf("%s/receipts", state_dir);
+        _cleanup_(receipts_clear) Receipts receipts = { 0 };
+        _cleanup_close_ int dir_fd = -EBADF;
+        int r, removed = 0;
+
+        *ret_bytes = 0;
+        if (!path)
+                return -ENOMEM;
+        if (rules->receipt_age == UNKNOWN && rules->receipt_total == UNKNOWN)
+                return 0;
+        dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (dir_fd < 0)
+                return errno == ENOENT ? 0 : error_errno(e, -errno, "%s", path);
+        r = read_receipts(dir_fd, &receipts);
+        if (r < 0)
+                return error_errno(e, r, "%s", path);
+        keep_choose(receipts.items, receipts.n, now_realtime(), UNKNOWN, rules->receipt_total,
+                        rules->receipt_age);
+        for (size_t i = 0; i < receipts.n; i++) {
+                const KeptItem *item = &receipts.items[i];
+
+                if (!item->remove)
+                        continue;
+                if (!dry && unlinkat(dir_fd, item->name, 0) < 0 && errno != ENOENT)
+                        return error_errno(e, -errno, "%s/%s", path, item->name);
+                removed++;
+                *ret_bytes += item->bytes;
+        }
+        return removed;
+}
+
+/* --- by hand --- */
+
+int keep_list(const char *state_dir, KeepTell tell, void *userdata, Error *e)
+{
+        _cleanup_close_ int all_fd = -EBADF;
+        _cleanup_strv_ char **names = NULL;
+        int r = kept_open_all(state_dir, &all_fd);
+
+        if (r == 0)
+                r = kept_list(all_fd, &names);
+        if (r < 0)
+                return r == -ENOENT ? 0 : error_errno(e, r, "%s/" KEPT_DIR, state_dir);
+        for (size_t i = 0; names[i]; i++) {
+                _cleanup_(kept_info_clear) KeptInfo info = { 0 };
+                _cleanup_close_ int fd = -EBADF;
+
+                if (kept_open(all_fd, names[i], &fd) < 0 || kept_read_info(fd, names[i], &info, NULL) < 0)
+                        continue;
+                tell(userdata, &info, is_interrupted(fd));
+        }
+        return 0;
+}
+
+static int discard_one(int all_fd, const char *name, const char *id, Error *e)
+{
+        _cleanup_(kept_info_clear) KeptInfo info = { 0 };
+        _cleanup_close_ int fd = -EBADF;
+        int r = kept_open(all_fd, name, &fd);
+
+        if (r < 0)
+                return !streq(name, id) || r == -ENOENT
+                                       ? 0
+                                       : error_errno(e, r, "the layer of run %s is in use", name);
+        (void) kept_read_info(fd, name, &info, NULL);
+        if (!streq(name, id) && !streq_ptr(info.job_id, id))
+                return 0;
+        if (is_interrupted(fd) && info.workspace && access(info.workspace, F_OK) >= 0)
+                return error_set(e, -EALREADY,
+                                "an apply of run %s was interrupted half way: finish it with qscope apply, or take it "
+                                "back with --rollback, before its layer is discarded",
+                                name);
+        r = kept_remove(all_fd, name);
+        return r < 0 ? error_errno(e, r, "the layer of run %s cannot be removed", name) : 1;
+}
+
+int keep_discard(const char *state_dir, const char *id, Error *e)
+{
+        _cleanup_close_ int all_fd = -EBADF;
+        _cleanup_strv_ char **names = NULL;
+        int r = kept_open_all(state_dir, &all_fd), n = 0;
+
+        if (r == 0)
+                r = kept_list(all_fd, &names);
+        if (r < 0)
+                return r == -ENOENT ? 0 : error_errno(e, r, "%s/" KEPT_DIR, state_dir);
+        for (size_t i = 0; r >= 0 && names[i]; i++) {
+                r = discard_one(all_fd, names[i], id, e);
+                n += r > 0;
+        }
+        return r < 0 ? r : n;
 }

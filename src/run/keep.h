@@ -28,9 +28,18 @@ void keep_take(Keep *keep, const JobFs *fs, Outcome *o);
 /* The receipt is written: the layer gets its name, and others go where there are too many. */
 int keep_commit(Keep *keep, const Plan *plan, const Judgement *judgement, const char *receipt, Error *e);
 
-/* Marks and removes what the rules do not let stay; with dry, only counts. *ret_bytes: freed. Returns how
- * many, or a negative errno. A layer that somebody works with, or whose apply was interrupted, stays. */
-int keep_prune(const char *state_dir, const KeepRules *rules, bool dry, uint64_t *ret_bytes, Error *e);
+#define KEEP_JOURNAL "apply.json" /* in a layer: an apply of it was begun and not ended */
 
-/* Whether an apply of this layer was begun and not ended. */
-#define KEEP_JOURNAL "apply.json"
+/* What is removed, or with dry would be, by the rules. A layer that somebody works with, or whose apply was
+ * interrupted, stays. Both return how many, or a negative errno with a sentence. */
+int keep_prune(const char *state_dir, const KeepRules *rules, bool dry, uint64_t *ret_bytes, Error *e);
+int keep_prune_receipts(
+                const char *state_dir, const KeepRules *rules, bool dry, uint64_t *ret_bytes, Error *e);
+
+/* Calls tell for each layer that can be read. */
+typedef void (*KeepTell)(void *userdata, const KeptInfo *info, bool interrupted);
+int keep_list(const char *state_dir, KeepTell tell, void *userdata, Error *e);
+
+/* Removes the layers of a run or a job, by its id. Returns how many. -EBUSY: somebody works with one;
+ * -EALREADY: an apply of it was interrupted, and its workspace is still there. */
+int keep_discard(const char *state_dir, const char *id, Error *e);
