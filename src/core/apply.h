@@ -9,6 +9,8 @@
 #include "core/changes.h"
 #include "core/receipt_view.h"
 
+#define APPLY_STAGING                                                                                        \
+        ".qscope-apply-"         /* the directory in the workspace where contents are staged, and a run id */
 #define APPLY_CHANGES_MAX 20000u /* more than a receipt lists */
 
 /* One side of a change. */
@@ -21,6 +23,11 @@ typedef struct ApplyNode {
         char sha256[HASH_HEX_MAX]; /* of a regular file; "": was not read */
         char *target;              /* of a link */
 } ApplyNode;
+
+static inline bool apply_is_directory(const ApplyNode *node)
+{
+        return node->exists && node->type == FILE_DIRECTORY;
+}
 
 typedef enum ApplyState {
         APPLY_SELECTED,

@@ -14,10 +14,9 @@
 #include "sys/copy.h"
 #include "sys/file.h"
 
-#define STAGING_PREFIX ".qscope-apply-"
-#define COPY_SIZE      KIB(64)
-#define ACL_XATTR      "system.posix_acl_access"
-#define NAME_DIGITS    32
+#define COPY_SIZE   KIB(64)
+#define ACL_XATTR   "system.posix_acl_access"
+#define NAME_DIGITS 32
 
 struct Workplace {
         int top_fd, staging_fd;
@@ -78,7 +77,7 @@ int workplace_open(const char *path, const char *run_id, Workplace **ret, Error 
         if (!place)
                 return -ENOMEM;
         place->staging_fd = -EBADF;
-        (void) snprintf(place->staging, sizeof(place->staging), STAGING_PREFIX "%.40s", run_id);
+        (void) snprintf(place->staging, sizeof(place->staging), APPLY_STAGING "%.40s", run_id);
         place->top_fd = (int) syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
         if (place->top_fd < 0)
                 return errno == ELOOP ? error_set(e, -ELOOP, "%s: has become a link, or lies behind one",
