@@ -14,6 +14,7 @@ typedef struct Row {
 
 static const Row table[] = {
         /* git and its kin. "git~1" is what .git is called by the short names of FAT. */
+        { ".git", "git" },
         { "*.git/hooks/", "git" },
         { "*.git/config", "git" },
         { "*.git/config.worktree", "git" },
@@ -181,17 +182,19 @@ static bool match_component(const char **pattern, const char **path)
         return fnmatch(a, b, FNM_CASEFOLD) == 0;
 }
 
-/* path begins at a component. leads: it may also end before the pattern does. */
-static bool match_here(const char *pattern, const char *path, bool leads)
+/* path begins at a component. What is no directory may also end before the pattern does. */
+static bool match_here(const char *pattern, const char *path, bool directory)
 {
-        bool below = pattern[strlen(pattern) - 1] == '/';
+        bool below = pattern[strlen(pattern) - 1] == '/', leads = !directory && *pattern != '*';
 
-        if (*pattern != '*' && (*pattern | 0x20) != (*path | 0x20))
+        if (!*path || (*pattern != '*' && (*pattern | 0x20) != (*path | 0x20)))
                 return false; /* most of the time */
         while (*pattern && *path)
                 if (!match_component(&pattern, &path))
                         return false;
-        return *path ? below && !*pattern : !*pattern || leads;
+        if (*path)
+                return below && !*pattern;
+        return *pattern ? leads : below || !directory;
 }
 
 static const char *next_component(const char *path)
@@ -219,7 +222,7 @@ const char *autorun_find(const char *path, FileType type)
 {
         for (const char *at = path; at; at = next_component(at))
                 for (size_t i = 0; i < ELEMENTSOF(table); i++)
-                        if (match_here(table[i].pattern, at, type != FILE_DIRECTORY))
+                        if (match_here(table[i].pattern, at, type == FILE_DIRECTORY))
                                 return table[i].who;
         return makes_repository(path) ? "git" : NULL;
 }

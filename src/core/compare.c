@@ -289,6 +289,7 @@ static int differ_stream(Comparison *c, const cJSON *a, const cJSON *b, const ch
         const char *texts[2] = { view_text(a, key), view_text(b, key) },
                    *digests[2] = { view_text(infos[0], "sha256"), view_text(infos[1], "sha256") };
         char sizes[2][64];
+        bool known[2];
         cJSON *item;
         int r;
 
@@ -297,12 +298,13 @@ static int differ_stream(Comparison *c, const cJSON *a, const cJSON *b, const ch
         for (size_t i = 0; i < 2; i++) {
                 uint64_t bytes = view_number(infos[i], "bytes");
 
-                if (bytes == UNKNOWN)
-                        bytes = texts[i] ? strlen(texts[i]) : 0;
+                if (bytes == UNKNOWN && texts[i])
+                        bytes = strlen(texts[i]);
+                known[i] = bytes != UNKNOWN;
                 (void) snprintf(sizes[i], sizeof(sizes[i]), "%" PRIu64 " bytes%s%.12s", bytes,
                                 digests[i] ? ", " : "", digests[i] ? digests[i] : "");
         }
-        r = differ(c, "output", key, sizes[0], sizes[1], true, &item);
+        r = differ(c, "output", key, known[0] ? sizes[0] : NULL, known[1] ? sizes[1] : NULL, true, &item);
         return r == 0 && item && texts[0] && texts[1] ? add_diff(item, texts[0], texts[1]) : r;
 }
 

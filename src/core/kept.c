@@ -202,12 +202,16 @@ static int compare_items(const void *a, const void *b)
 
 void keep_choose(KeptItem *items, size_t n, uint64_t now_usec, uint64_t count, uint64_t total, uint64_t age)
 {
-        uint64_t left = n, bytes = 0;
+        uint64_t left = 0, bytes = 0;
 
         if (n > 0)
                 qsort(items, n, sizeof(*items), compare_items);
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
+                if (items[i].in_use)
+                        continue;
+                left++;
                 bytes = items[i].bytes > UNKNOWN - 1 - bytes ? UNKNOWN - 1 : bytes + items[i].bytes;
+        }
         for (size_t i = 0; i < n; i++) {
                 uint64_t old = items[i].usec < now_usec ? now_usec - items[i].usec : 0;
 

@@ -69,7 +69,7 @@ typedef struct KeptItem {
         const char *name; /* borrowed */
         uint64_t usec;    /* CLOCK_REALTIME when it was made */
         uint64_t bytes;
-        bool in_use; /* stays, whatever else */
+        bool in_use; /* stays, whatever else, and does not count */
         bool remove; /* the answer */
 } KeptItem;
 

@@ -257,7 +257,7 @@ static int undo_step(Apply *apply, const ApplyStep *step)
         const ApplyNode *before = &change->before, *after = &change->after;
         const char *unused;
         size_t n = step->change;
-        bool is_before, is_after;
+        bool is_before, is_after, is_kept;
         WorkLook look;
         int r = workplace_look(apply->place, change->path, before, after, &look);
 
@@ -265,7 +265,8 @@ static int undo_step(Apply *apply, const ApplyStep *step)
                 return r == -ELOOP || r == -EXDEV ? -ESTALE : r;
         is_before = apply_matches(&look.node, before, before->mode, &unused);
         is_after = apply_matches(&look.node, after, apply_mode(change), &unused);
-        if (look.node.exists && look.node.type == FILE_DIRECTORY)
+        is_kept = apply_is_directory(before) && apply_is_directory(&look.node); /* was to go, and did not */
+        if (apply_is_directory(&look.node))
                 is_before = is_after = false; /* its mode says nothing while it is going on */
         switch (step->kind) {
         case STEP_REMOVE:
@@ -282,19 +283,21 @@ static int undo_step(Apply *apply, const ApplyStep *step)
                                     : 0;
                 break;
         case STEP_PUT:
-                r = is_after ? undo_put(apply, n, change) : look.node.exists ? -ESTALE : 0;
+                r = is_after ? undo_put(apply, n, change) : !look.node.exists || is_kept ? 0 : -ESTALE;
                 break;
         case STEP_EXCHANGE:
                 r = is_before ? 0 : is_after ? undo_swap(apply, n, change, true) : -ESTALE;
                 break;
         case STEP_OPEN:
-        case STEP_MODE:
-                if (before->exists && look.node.exists && before->type == look.node.type &&
-                                (look.node.type == FILE_DIRECTORY || is_after))
-                        r = workplace_do(apply->place, WORK_CHMOD, change->path, n,
-                                        step->kind == STEP_MODE && before->type == FILE_DIRECTORY
-                                                        ? before->mode | 0700
-                                                        : before->mode);
+                if (apply_is_directory(&look.node))
+                        r = workplace_do(apply->place, WORK_CHMOD, change->path, n, before->mode);
+                break;
+        case STEP_MODE: /* a directory stays open until all in it is taken back */
+                if (apply_is_directory(&look.node) && apply_is_directory(after))
+                        r = workplace_do(
+                                        apply->place, WORK_CHMOD, change->path, n, apply_mode(change) | 0700);
+                else if (is_after)
+                        r = workplace_do(apply->place, WORK_CHMOD, change->path, n, before->mode);
                 break;
         case _STEP_MAX:
                 break;
