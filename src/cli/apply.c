@@ -366,15 +366,20 @@ static int commit(const ApplyArguments *a, Apply *apply)
                 r = apply_commit(apply, &e);
         if (r < 0)
                 return fail_by(r, &e);
-        if (!undone)
-                r = apply_finish(apply, &removed, &e);
+        if (undone) {
+                if (a->json)
+                        (void) print_json(apply, "rolled_back", 0, 0, false);
+                error_set(&e, -EALREADY,
+                                "an interrupted apply was taken back first, and the workspace is as it was: "
+                                "apply it again");
+                return cli_fail(EXIT_REFUSED, &e);
+        }
+        r = apply_finish(apply, &removed, &e);
         if (r < 0)
                 (void) cli_fail(EXIT_HOST, &e);
         if (a->json) {
-                if (print_json(apply, undone ? "rolled_back" : "applied", todo, already, removed) < 0)
+                if (print_json(apply, "applied", todo, already, removed) < 0)
                         return EXIT_HOST;
-        } else if (undone) {
-                (void) puts("taken back: the workspace is as it was before the interrupted apply");
         } else {
                 (void) printf("%zu applied", todo);
                 if (already > 0)

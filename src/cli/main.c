@@ -21,7 +21,7 @@ static const Verb verbs[] = {
         { "diff", "say what differs between two receipts", cli_diff },
         { "apply", "bring what a job changed to its workspace", cli_apply },
         { "doctor", "try what this host can enforce and observe; --selftest", cli_doctor },
-        { "clean", "remove what dead runs left behind", cli_clean },
+        { "clean", "remove what dead runs left behind, old layers and receipts", cli_clean },
 };
 
 static void print_help(FILE *f)

@@ -147,6 +147,17 @@ static int verify_taken(Apply *apply, const ApplyStep *step, Error *e)
                      : collide(change, e);
 }
 
+/* What was looked at a moment ago is not there any more, or something else is. */
+static bool is_collision(int r)
+{
+        static const int codes[] = { -EEXIST, -ENOTEMPTY, -ESTALE, -ELOOP, -ENOENT, -ENOTDIR, -EXDEV };
+
+        for (size_t i = 0; i < ELEMENTSOF(codes); i++)
+                if (r == codes[i])
+                        return true;
+        return false;
+}
+
 static int do_step(Apply *apply, const ApplyStep *step, Error *e)
 {
         const ApplyChange *change = &apply->plan->items[step->change];
@@ -183,9 +194,7 @@ static int do_step(Apply *apply, const ApplyStep *step, Error *e)
         case _STEP_MAX:
                 break;
         }
-        if (r == -EEXIST || r == -ENOTEMPTY || r == -ESTALE)
-                return collide(change, e);
-        return r < 0 ? error_errno(e, r, "%s", change->path) : 0;
+        return is_collision(r) ? collide(change, e) : r < 0 ? error_errno(e, r, "%s", change->path) : 0;
 }
 
 /* By an apply that was interrupted. */
@@ -303,7 +312,7 @@ static int undo_step(Apply *apply, const ApplyStep *step)
                 break;
         }
         work_look_clear(&look);
-        return r == -ENOTEMPTY || r == -EEXIST ? -ESTALE : r;
+        return is_collision(r) ? -ESTALE : r;
 }
 
 /* Directories that were opened for the undoing get their modes back last. */
