@@ -46,10 +46,18 @@ mkdir closed; echo c > closed/c; chmod 555 closed; chmod 444 closed/c; ln -sfn e
 # --- helpers ----------------------------------------------------------------------------
 
 
-def make(files=None):
-    top = workspace(FILES if files is None else files)
+def make(files=None, at=None):
+    top = workspace(FILES if files is None else files, at=at)
     os.symlink("keep", f"{top}/link")
     lib.give(top, lib.OWNER)
+    return top
+
+
+def in_memory():
+    """A directory in memory, for tests that apply very often: what waits for a disk there tells nothing."""
+    top = f"{os.path.dirname(workspace({}))}/ram"
+    os.makedirs(top)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", top], check=True)
     return top
 
 
@@ -85,6 +93,8 @@ def expected(top, script):
 
 def apply(run, *options, program=None, env=None, **kw):
     path = run if isinstance(run, str) else run.receipt_path
+    if getattr(run, "state", None):
+        options = (*options, f"--state-dir={run.state}")
     if program:
         return lib.Started([program, "apply", *options, path], None, env={**lib.CALLER, **(env or {})},
                            **kw).finish()
@@ -105,7 +115,15 @@ def refused(done, status=3):
 
 
 def layer(run):
-    return f"{LAYERS}/{run['run_id']}"
+    state = getattr(run, "state", None)
+    return f"{state}/layers/{run['run_id']}" if state else f"{LAYERS}/{run['run_id']}"
+
+
+def kept_in(state, run_job):
+    """A passed run whose layer is kept there."""
+    run = passes(run_job, options=[f"--state-dir={state}"])
+    run.state = state
+    return run
 
 
 class Saved:
@@ -230,21 +248,6 @@ def test_held_back():
     eq(lib.read_bytes(f"{top}/.git/hooks/pre-commit"), b"h\n", "the hook")
 
 
-def conflict(_name, change, script):
-    top = make()
-    outside = scratch(lib.fresh_name("outside"))
-    os.makedirs(outside)
-    write(f"{outside}/b", "outside\n")
-    run = passes(job(sh(script), cwd=top))
-    change(top, outside)
-    before, kept = lib.snapshot(outside), tree(top)
-    done = refused(apply(run, "--yes"))
-    same(tree(top), kept)
-    lib.untouched(outside, before)
-    check(os.path.exists(layer(run)), "the layer went")
-    return done
-
-
 def replaced_by_link(name):
     def change(top, outside):
         shutil.rmtree(f"{top}/{name}")
@@ -253,49 +256,78 @@ def replaced_by_link(name):
 
 
 def workspace_moved(top, outside):
-    os.rename(top, f"{top}-moved")
-    os.symlink(f"{top}-moved", top)
+    subprocess.run(["cp", "-a", top, f"{outside}/moved"], check=True)
+    shutil.rmtree(top)
+    os.symlink(f"{outside}/moved", top)
 
 
+def anew(name, how, *args):
+    def change(top, _outside):
+        if os.path.lexists(f"{top}/{name}"):
+            os.unlink(f"{top}/{name}")
+        how(f"{top}/{name}", *args)
+    return change
+
+
+def other_bytes(top, _outside):
+    write(f"{top}/edit.txt", "one\nTWO\nthree\n")
+    os.utime(f"{top}/edit.txt", (1, 1))
+
+
+CONFLICT_SCRIPT = "echo x > edit.txt; rm gone.txt; echo x > new; rm -r old; echo y > sub/b; echo y > sub/deep/b"
 CONFLICTS = [
-    ("a changed file was changed", lambda t, o: write(f"{t}/edit.txt", "else\n"), "echo x > edit.txt"),
-    ("same size, same time", lambda t, o: (write(f"{t}/edit.txt", "one\nTWO\nthree\n"), os.utime(f"{t}/edit.txt", (1, 1))),
-     "touch -d @1 edit.txt; echo x > edit.txt"),
-    ("a changed file is gone", lambda t, o: os.unlink(f"{t}/edit.txt"), "echo x > edit.txt"),
-    ("its mode was changed", lambda t, o: os.chmod(f"{t}/edit.txt", 0o600), "echo x > edit.txt"),
-    ("a removed file was changed", lambda t, o: write(f"{t}/gone.txt", "new\n"), "rm gone.txt"),
-    ("a new file is there", lambda t, o: write(f"{t}/new", "mine\n"), "echo x > new"),
-    ("a link is there", lambda t, o: os.symlink(f"{o}/b", f"{t}/new"), "echo x > new"),
-    ("a whiteout is there", lambda t, o: os.mknod(f"{t}/new", stat.S_IFCHR | 0o600, 0), "echo x > new"),
-    ("a FIFO is there", lambda t, o: os.mkfifo(f"{t}/new"), "echo x > new"),
-    ("a FIFO took its place", lambda t, o: (os.unlink(f"{t}/edit.txt"), os.mkfifo(f"{t}/edit.txt")),
-     "echo x > edit.txt"),
-    ("a removed directory has more in it", lambda t, o: write(f"{t}/old/mine", "m\n"), "rm -r old"),
-    ("a directory became a link", replaced_by_link("old"), "echo x > old/b"),
-    ("a directory above became a link", replaced_by_link("old"), "echo x > old/deep/b"),
-    ("a directory is gone", lambda t, o: shutil.rmtree(f"{t}/old"), "echo x > old/new"),
-    ("another mount lies there", lambda t, o: subprocess.run(
-        ["mount", "-t", "tmpfs", "tmpfs", f"{t}/old/deep"], check=True), "echo x > old/deep/new"),
-    ("the workspace became a link", workspace_moved, "echo x > new"),
-    ("the stage's name is taken", None, "echo x > new"),
+    ("a changed file was changed", anew("edit.txt", write, "else\n")),
+    ("same size, same time", other_bytes),
+    ("a changed file is gone", lambda t, o: os.unlink(f"{t}/edit.txt")),
+    ("its mode was changed", lambda t, o: os.chmod(f"{t}/edit.txt", 0o600)),
+    ("a removed file was changed", anew("gone.txt", write, "new\n")),
+    ("a new file is there", anew("new", write, "mine\n")),
+    ("a link is there", lambda t, o: os.symlink(f"{o}/b", f"{t}/new")),
+    ("a whiteout is there", anew("new", os.mknod, stat.S_IFCHR | 0o600, 0)),
+    ("a whiteout took its place", anew("edit.txt", os.mknod, stat.S_IFCHR | 0o600, 0)),
+    ("a FIFO is there", anew("new", os.mkfifo)),
+    ("a FIFO took its place", anew("edit.txt", os.mkfifo)),
+    ("a directory took its place", anew("edit.txt", os.mkdir)),
+    ("a removed directory has more in it", anew("old/mine", write, "m\n")),
+    ("a directory became a link", replaced_by_link("sub")),
+    ("a directory below became a link", replaced_by_link("sub/deep")),
+    ("a directory is gone", lambda t, o: shutil.rmtree(f"{t}/sub")),
+    ("another mount lies there",
+     lambda t, o: subprocess.run(["mount", "-t", "tmpfs", "tmpfs", f"{t}/sub/deep"], check=True)),
+    ("the workspace became a link", workspace_moved),
 ]
 
 
-@test(timeout=90)
+@test(timeout=60)
 def test_conflicts():
     """Where the workspace has moved on, nothing is changed, and nothing outside is touched."""
+    top = make({**FILES, "sub/b": "b\n", "sub/deep/b": "b\n"})
+    os.utime(f"{top}/edit.txt", (1, 1))
+    run = passes(job(sh(CONFLICT_SCRIPT), cwd=top))
+    saved = Saved(run, top)
 
-    def one(name, change, script):
-        if change:
-            return conflict(name, change, script)
-        top = make()
-        run = passes(job(sh(script), cwd=top))
-        os.symlink("/etc", f"{top}/.qscope-apply-{run['run_id']}")
-        contains(refused(apply(run, "--yes"), 4).stderr, "remove it", "the sentence")
-        check(not os.path.exists(f"{top}/new"), "it was applied")
-        return None
+    def conflict(_name, change):
+        outside = scratch(lib.fresh_name("outside"))
+        write(f"{outside}/b", "outside\n")
+        write(f"{outside}/deep/b", "outside\n")
+        lib.give(outside, lib.OWNER)
+        change(top, outside)
+        before, kept = lib.snapshot(outside), tree(top)
+        try:
+            refused(apply(run, "--yes"))
+            same(tree(top), kept)
+            lib.untouched(outside, before)
+            check(os.path.exists(layer(run)), "the layer went")
+        finally:
+            lib.unmount_below(top)
+            if os.path.islink(top):
+                os.unlink(top)
+            saved.restore()
 
-    collect(CONFLICTS, one)
+    collect(CONFLICTS, conflict)
+    os.symlink("/etc", f"{top}/.qscope-apply-{run['run_id']}")
+    contains(refused(apply(run, "--yes"), 4).stderr, "remove it", "the sentence")
+    check(not os.path.exists(f"{top}/new"), "it was applied")
 
 
 @test()
@@ -357,9 +389,10 @@ def test_locked():
 @test(timeout=120)
 def test_killed_at_every_step():
     """Killed before or after any step, the next apply finishes it, or takes it back: never anything between."""
-    top = make()
+    ram = in_memory()
+    top = make(at=f"{ram}/w")
     before, want = tree(top), expected(top, SCRIPT)
-    run = passes(job(sh(SCRIPT), cwd=top))
+    run = kept_in(f"{ram}/state", job(sh(SCRIPT), cwd=top))
     saved = Saved(run, top)
     steps = 0
 
@@ -389,9 +422,10 @@ def test_killed_at_every_step():
 @test(timeout=60)
 def test_no_space_at_every_step():
     """No space, at any step: the workspace is as it was, nothing of the stage remains, and it can be tried again."""
-    top = make()
+    ram = in_memory()
+    top = make(at=f"{ram}/w")
     before = tree(top)
-    run = passes(job(sh(SCRIPT), cwd=top))
+    run = kept_in(f"{ram}/state", job(sh(SCRIPT), cwd=top))
     want = expected(top, SCRIPT)
     for step in list(range(1, 40, 3)):
         done = apply(run, "--yes", program=BROKEN, env={"QSCOPE_BREAK_APPLY": f"enospc:{step}"})
@@ -430,14 +464,15 @@ MANY = "for i in $(seq 1000); do echo new > f$i; done; mkdir d; for i in $(seq 5
 def test_thousand_changes():
     """A thousand changes, killed or interrupted at any moment, again and again: in the end all are there, and after
     a Ctrl-C all or none."""
-    top = workspace({f"f{i}": "old\n" for i in range(1, 1001)})
+    ram = in_memory()
+    top = workspace({f"f{i}": "old\n" for i in range(1, 1001)}, at=f"{ram}/w")
     before = tree(top)
-    run = passes(job(sh(MANY), cwd=top, timeout_sec=60))
+    run = kept_in(f"{ram}/state", job(sh(MANY), cwd=top, timeout_sec=60))
     want = {**before, **{f"f{i}": (*before[f"f{i}"][:4], b"new\n") for i in range(1, 1001)}}
     chance = random.Random(6)
     for _ in range(12):
         number = chance.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGINT])
-        started = lib.start_qscope(["apply", "--yes", run.receipt_path])
+        started = lib.start_qscope(["apply", "--yes", f"--state-dir={run.state}", run.receipt_path])
         try:
             started.process.wait(chance.uniform(0.02, 0.35))
         except subprocess.TimeoutExpired:
@@ -470,12 +505,13 @@ while not os.path.exists(top + "/stop"):
 def test_swapped_while_applying():
     """A directory that somebody swaps for a link all the time leads an apply nowhere, and what could not be done is
     done, or taken back, once there is peace."""
-    top = make({f"d/f{i}": "old\n" for i in range(60)})
+    ram = in_memory()
+    top = make({f"d/f{i}": "old\n" for i in range(60)}, at=f"{ram}/w")
     outside = scratch("outside")
     os.makedirs(outside)
     script = "for i in $(seq 0 59); do echo new > d/f$i; echo new > d/n$i; done"
     want = expected(top, script)
-    run = passes(job(sh(script), cwd=top))
+    run = kept_in(f"{ram}/state", job(sh(script), cwd=top))
     swapper = subprocess.Popen(["python3", "-c", SWAP, top, outside], stdout=subprocess.PIPE)
     swapper.stdout.readline()
     for _ in range(8):
