@@ -165,6 +165,24 @@ TEST(hostile)
         check_pair(",\"limits\":{\"hits\":[{\"limit\":7},8]}", ",\"limits\":{\"hits\":{}}", true, 0, "");
 }
 
+TEST(deep)
+{
+        char text[4096], *p = text;
+        cJSON *receipt = NULL;
+        Error e = ERROR_INIT;
+
+        p += snprintf(p, sizeof(text),
+                        "{\"schema\":\"qscope.receipt/v1\",\"verdict\":\"pass\",\"reasons\":[],\"x\":");
+        for (unsigned i = 0; i < 1000; i++)
+                *p++ = '[';
+        for (unsigned i = 0; i < 1000; i++)
+                *p++ = ']';
+        *p++ = '}';
+        CHECK_EQ(receipt_parse(text, (size_t) (p - text), "deep.json", &receipt, &e), -EINVAL);
+        CHECK_HAS(e.text, "deep.json");
+        cJSON_Delete(receipt);
+}
+
 /* As many as a receipt can have: counted, not all listed. */
 TEST(many)
 {
