@@ -220,7 +220,7 @@ TEST(out_of_memory)
         cJSON *pair[2] = { read_receipt("golden/receipt/pass.json"),
                 read_receipt("golden/receipt/many-causes.json") };
 
-        CHECK(alloc_fail_each(compare_once, pair) > 50);
+        CHECK(alloc_fail_each(compare_once, pair) > 0);
         cJSON_Delete(pair[0]);
         cJSON_Delete(pair[1]);
 }
