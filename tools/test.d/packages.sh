@@ -12,9 +12,9 @@ PACKAGES_LINT=(clang clang-format clang-tidy cppcheck shellcheck groff-base pyth
 
 group_packages() { # GROUP
         case $1 in
-        unit | sanitize) printf '%s\n' "${PACKAGES_BUILD[@]}" ;;
-        clang | fuzz) printf '%s\n' "${PACKAGES_BUILD[@]}" "${PACKAGES_CLANG[@]}" ;;
-        lint) printf '%s\n' "${PACKAGES_BUILD[@]}" "${PACKAGES_LINT[@]}" ;;
+        unit) printf '%s\n' "${PACKAGES_BUILD[@]}" ;;
+        sanitize) printf '%s\n' "${PACKAGES_BUILD[@]}" "${PACKAGES_CLANG[@]}" ;;
+        lint) printf '%s\n' "${PACKAGES_BUILD[@]}" "${PACKAGES_CLANG[@]}" "${PACKAGES_LINT[@]}" ;;
         esac
 }
 
