@@ -18,6 +18,8 @@ int cli_policy(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_explain(int argc, char **argv);
 int cli_clean(int argc, char **argv);
+int cli_apply(int argc, char **argv);
+int cli_diff(int argc, char **argv);
 int cli_log(int argc, char **argv);
 
 /* "qscope: SENTENCE" on standard error; returns status. */

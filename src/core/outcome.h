@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "core/changes.h"
 #include "core/evidence.h"
+#include "core/kept.h"
 #include "core/limits.h"
 
 typedef enum Phase {
@@ -138,6 +139,7 @@ typedef struct Outcome {
         IsolationFact *facts;
         size_t n_facts;
         FileChanges changes;
+        KeptRecord kept;
         ProcessList leftovers;
         ProcessTree processes;
         DeniedList denied;

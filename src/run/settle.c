@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "run/keep.h"
 #include "run/state.h"
 #include "run/watch_processes.h"
 #include "sys/cgroup.h"
@@ -374,6 +375,8 @@ static int observe(Run *run)
         r = run->fs ? jobfs_observe(run->fs, run->outcome, &e) : bounded_observe(run, &e);
         if (r < 0)
                 run_lose_evidence(run, "%s", e.text[0] ? e.text : strerror(-r));
+        if (run->fs)
+                keep_take(run->options.keep, run->fs, run->outcome);
         run_phase(run, PHASE_DIFF);
         return 0;
 }
