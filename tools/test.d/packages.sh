@@ -6,7 +6,7 @@
 # shellcheck source=/dev/null
 . "$ROOT/tools/bed.d/config.sh"
 
-PACKAGES_BUILD=(gcc libc6-dev git "${BED_PACKAGES_BUILD[@]}")
+PACKAGES_BUILD=(gcc libc6-dev git python3-jsonschema "${BED_PACKAGES_BUILD[@]}")
 PACKAGES_CLANG=(clang libclang-rt-dev)
 PACKAGES_LINT=(clang clang-format clang-tidy cppcheck shellcheck groff-base python3)
 
