@@ -18,6 +18,7 @@ static const Verb verbs[] = {
         { "policy", "list, show and check the policies in force", cli_policy },
         { "log", "list the audit trail; compare receipts with it", cli_log },
         { "explain", "say what a receipt means and what to do next", cli_explain },
+        { "report", "make a page of receipts to look at", cli_report },
         { "doctor", "try what this host can enforce and observe; --selftest", cli_doctor },
         { "clean", "remove what dead runs left behind", cli_clean },
 };
