@@ -190,26 +190,20 @@ static cJSON *receipt_cut(const cJSON *receipt)
 static int add_command(cJSON *row, const cJSON *receipt)
 {
         char text[COMMAND_MAX];
-        _cleanup_free_ char *command = strdup("");
+        size_t used = 0;
         const cJSON *word;
 
+        text[0] = '\0';
         cJSON_ArrayForEach(word, view_get(receipt, "argv"))
         {
-                char *longer = cJSON_GetStringValue(word)
-                                               ? text_printf("%s%s%s", command, *command ? " " : "",
-                                                                 word->valuestring)
-                                               : NULL;
+                const char *next = cJSON_GetStringValue(word);
 
-                if (!longer)
+                if (!next || sizeof(text) - used < 40)
                         continue;
-                free(command);
-                command = longer;
-                if (strlen(command) >= sizeof(text))
-                        break;
+                if (used > 0)
+                        text[used++] = ' ';
+                used += text_excerpt(next, strlen(next), text + used, sizeof(text) - used);
         }
-        if (!command)
-                return -ENOMEM;
-        text_excerpt(command, strlen(command), text, sizeof(text));
         return json_add_text(row, "command", text);
 }
 
@@ -269,7 +263,7 @@ int report_add(FILE *rows, FILE *details, const cJSON *receipt, const char *file
         _cleanup_(cJSON_Deletep) cJSON *row = row_of(receipt, file), *detail = cJSON_CreateObject();
         int r;
 
-        if (!row || json_add(detail, "receipt", receipt_cut(receipt)) < 0 ||
+        if (!row || !detail || json_add(detail, "receipt", receipt_cut(receipt)) < 0 ||
                         json_add(detail, "explanation", explain(receipt)) < 0)
                 return -ENOMEM;
         r = put_data(rows, "row-data", row);

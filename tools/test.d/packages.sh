@@ -12,7 +12,7 @@ PACKAGES_LINT=(clang clang-format clang-tidy cppcheck shellcheck groff-base pyth
 
 group_packages() { # GROUP
         case $1 in
-        unit | sanitize) printf '%s\n' "${PACKAGES_BUILD[@]}" ;;
+        unit | sanitize | report) printf '%s\n' "${PACKAGES_BUILD[@]}" ;;
         clang | fuzz) printf '%s\n' "${PACKAGES_BUILD[@]}" "${PACKAGES_CLANG[@]}" ;;
         lint) printf '%s\n' "${PACKAGES_BUILD[@]}" "${PACKAGES_LINT[@]}" ;;
         esac

@@ -77,7 +77,7 @@
     function duration(ms) {
         if (ms < 1) return `${Math.round(ms * 1000)} µs`;
         if (ms < 1000) return `${ms < 10 ? Math.round(ms * 10) / 10 : Math.round(ms)} ms`;
-        if (ms < 120000) return `${(ms / 1000).toFixed(ms < 10000 ? 2 : 1)} s`;
+        if (ms < 120000) return `${ms % 1000 === 0 ? ms / 1000 : (ms / 1000).toFixed(ms < 10000 ? 2 : 1)} s`;
         return `${Math.floor(ms / 60000)} min ${Math.round((ms % 60000) / 1000)} s`;
     }
 
@@ -455,9 +455,11 @@
             used = numberOf(used);
             limit = numberOf(limit);
             if (!hit && !over && !has(used)) return null;
-            const meter = el("span.meter", el("span"));
-            const share = limit && has(used) ? Math.min(used / limit, 1) : 0;
-            meter.firstChild.style.width = `${100 * share}%`;
+            const meter = el("span.meter");
+            if (limit && has(used)) {
+                meter.append(el("span"));
+                meter.firstChild.style.width = `${100 * Math.min(used / limit, 1)}%`;
+            }
             if (hit || over) meter.classList.add("hit");
             return el(
                 "div.limit",
@@ -648,21 +650,30 @@
         if (!content) return broken(row);
         const receipt = objectOf(content.receipt), explanation = objectOf(content.explanation);
         return [
-            head(receipt, row, explanation),
-            reasons(explanation),
-            signs(explanation),
-            timeline(receipt),
-            overTime(receipt),
-            limits(receipt),
-            files(receipt),
-            egress(receipt),
-            sockets(receipt),
-            leftovers(receipt),
-            output(receipt),
-            isolation(receipt),
-            phases(receipt),
-            blindSpots(explanation),
-        ];
+            () => head(receipt, row, explanation),
+            () => reasons(explanation),
+            () => signs(explanation),
+            () => timeline(receipt),
+            () => overTime(receipt),
+            () => limits(receipt),
+            () => files(receipt),
+            () => egress(receipt),
+            () => sockets(receipt),
+            () => leftovers(receipt),
+            () => output(receipt),
+            () => isolation(receipt),
+            () => phases(receipt),
+            () => blindSpots(explanation),
+        ].map(part);
+    }
+
+    /* A receipt may hold anything where nothing relies on it: what cannot be shown hides no more than itself. */
+    function part(make) {
+        try {
+            return make();
+        } catch (error) {
+            return el("section.odd", note("A part of this receipt is not of the form that this page knows, and is not shown."));
+        }
     }
 
     /* --- moving about --- */
