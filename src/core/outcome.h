@@ -12,6 +12,7 @@
 #include "core/changes.h"
 #include "core/evidence.h"
 #include "core/limits.h"
+#include "core/series.h"
 
 typedef enum Phase {
         PHASE_PREPARE,
@@ -132,6 +133,7 @@ typedef struct Outcome {
 
         StreamRecord out, err;
         Usage usage;
+        Series samples;
         LimitEvents events;
         Interference outside;
         IsolationFact *facts;
