@@ -339,6 +339,18 @@ static int start_without_trace(TreeBuilder *builder, Live *live, const ProgramSt
         return r;
 }
 
+bool tree_builder_knows(const TreeBuilder *builder, const ProgramStart *start)
+{
+        const Live *live = find(builder, start->pid);
+
+        if (live && !builder->traced)
+                return live->call == start->call;
+        for (size_t i = 0; live && i < live->n_starts; i++)
+                if (live->starts[i].tid == start->tid && live->starts[i].call == start->call)
+                        return true;
+        return false;
+}
+
 int tree_builder_start(TreeBuilder *builder, const ProgramStart *start)
 {
         Live *live;
