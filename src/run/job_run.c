@@ -105,7 +105,12 @@ static int execute(Context *c, Error *e)
                 c->outcome->started_realtime_usec = c->outcome->finished_realtime_usec = now_realtime();
                 return host_read(&c->outcome->host);
         }
-        audit_started(c->plan);
+        r = audit_started(c->plan);
+        if (r < 0)
+                r = outcome_blind_spot(c->outcome, "audit: this run is not recorded in the journal: %s",
+                                strerror(-r));
+        if (r < 0)
+                return r;
         c->started = true;
         r = run_execute(c->plan, &options, c->outcome);
         return r < 0 ? error_errno(e, r, "the run") : 0;
