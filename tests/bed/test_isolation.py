@@ -200,6 +200,15 @@ def test_what_is_mounted_below_usr_stays():
 
 
 @test()
+def test_paths_without_programs():
+    """What a policy forbids to execute stays forbidden in the job's own view, and what it excepts is excepted."""
+    trees = {"NoExecPaths": ["/usr"], "ExecPaths": ["/usr/bin", "/usr/lib", "/usr/lib64"]}
+    with lib.policy_drop_in(properties={**trees, "ReadOnlyPaths": trees["ExecPaths"]}):
+        run = passes(sh("/usr/sbin/chroot --help >/dev/null 2>&1; echo $?; env true; echo $?"))
+    eq(run.out, "126\n0\n", "exit statuses")
+
+
+@test()
 def test_a_mount_of_the_host_below_usr():
     """Where the host itself has something mounted below /usr, the job sees it all, and the receipt says what it costs."""
     place = "/usr/local/bed-mount"
