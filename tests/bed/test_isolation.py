@@ -210,7 +210,7 @@ def test_paths_without_programs():
 
 @test()
 def test_a_mount_of_the_host_below_usr():
-    """Where the host itself has something mounted below /usr, the job sees it all, and the receipt says what it costs."""
+    """Where the host itself has something mounted below /usr, the job sees it, and the receipt says what it costs."""
     place = "/usr/local/bed-mount"
     os.mkdir(place)
     subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
