@@ -435,7 +435,8 @@ def little_memory(left):
         subprocess.run(["umount", place], check=True)
 
 
-@test("vm", needs=["controllers"], timeout=60)
+# An emulated processor stands still for longer than the kernel's own watchdog allows.
+@test("vm", needs=["controllers", "speed"], timeout=60)
 def test_the_host_is_out_of_memory():
     """The kernel kills a job that is within its own limit, since the whole host has no memory left."""
     eat = "import mmap\nmmap.mmap(-1, 800 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x8000)  # populated"
