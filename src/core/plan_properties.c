@@ -28,7 +28,6 @@ static const char *const etc_paths[] = {
         "/etc/pki/tls/certs",
         "/etc/python3",
         "/etc/ssl/certs",
-        "/etc/ssl/openssl.cnf",
         "/etc/terminfo",
 };
 
