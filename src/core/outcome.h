@@ -18,6 +18,7 @@ typedef enum Phase {
         PHASE_PREPARE,
         PHASE_START,
         PHASE_GATE,
+        PHASE_HELD, /* at the gate, until it is its turn */
         PHASE_RUN,
         PHASE_DRAIN,
         PHASE_SETTLE,
