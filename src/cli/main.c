@@ -21,6 +21,7 @@ static const Verb verbs[] = {
         { "explain", "say what a receipt means and what to do next", cli_explain },
         { "diff", "say what differs between two receipts", cli_diff },
         { "apply", "bring what a job changed to its workspace", cli_apply },
+        { "report", "make a page of receipts to look at", cli_report },
         { "doctor", "try what this host can enforce and observe; --selftest", cli_doctor },
         { "clean", "remove what dead runs left behind, old layers and receipts", cli_clean },
 };

@@ -13,6 +13,7 @@
 #include "core/evidence.h"
 #include "core/kept.h"
 #include "core/limits.h"
+#include "core/series.h"
 
 typedef enum Phase {
         PHASE_PREPARE,
@@ -134,6 +135,7 @@ typedef struct Outcome {
 
         StreamRecord out, err;
         Usage usage;
+        Series samples;
         LimitEvents events;
         Interference outside;
         IsolationFact *facts;

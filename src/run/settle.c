@@ -217,6 +217,7 @@ int run_kill(Run *run)
                 return 0;
         run_timer_off(run, TIMER_DEADLINE);
         run_timer_off(run, TIMER_CPU);
+        run_timer_off(run, TIMER_SAMPLE);
         run_timer_off(run, TIMER_LAYER);
         if (run->state == RUN_RUNNING) {
                 run->outcome->duration_usec = now_monotonic() - run->released_usec;
@@ -274,6 +275,7 @@ int run_main_ended(Run *run)
                 run_phase(run, PHASE_RUN);
                 run_timer_off(run, TIMER_DEADLINE);
                 run_timer_off(run, TIMER_CPU);
+                run_timer_off(run, TIMER_SAMPLE);
                 run->state = RUN_DRAINING;
                 (void) run_timer(run, TIMER_WATCHDOG, run->plan->grace_usec, on_grace_over);
         }
