@@ -172,6 +172,10 @@ static int begin(Context *c, Error *e)
         c->outcome = outcome_new();
         if (!c->outcome)
                 return -ENOMEM;
+        r = keep_new(c->plan, c->state_dir, c->options.keep, &c->keep);
+        if (r < 0)
+                return r;
+        options.keep = c->keep;
         if (c->plan->refusals.n == 0) {
                 r = keep_new(c->plan, c->state_dir, c->options.keep, &c->keep);
                 if (r < 0)
