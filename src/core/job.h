@@ -104,6 +104,9 @@ typedef struct Job {
  * 0; -EINVAL with a sentence; -E2BIG when over JOB_FILE_MAX; -ENOMEM. */
 int job_parse(const char *text, size_t size, const char *name, Job **ret, Error *e);
 
+/* The same from a document that was made here: sentences name no line. */
+int job_read(const cJSON *document, const char *name, Job **ret, Error *e);
+
 /* Reads one key of a policy's "default" into a job: at->key is one of those that a policy may give a value
  * for (cwd workspace expected_exit env_allowlist env network posture expect). */
 struct Reader;
