@@ -11,6 +11,7 @@
 #define EXIT_HOST    4
 
 int cli_run(int argc, char **argv);
+int cli_batch(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_plan(int argc, char **argv);
 int cli_policy(int argc, char **argv);

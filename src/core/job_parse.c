@@ -450,6 +450,17 @@ int job_take_defaults(Job *job, const cJSON *defaults)
         return 0;
 }
 
+/* The same job in another layout, or on a line of a file, is the same job. */
+static int hash_document(const cJSON *document, char hex[static HASH_HEX_MAX])
+{
+        _cleanup_free_ char *text = json_print_canonical(document);
+
+        if (!text)
+                return -ENOMEM;
+        hash_data(text, strlen(text), hex);
+        return 0;
+}
+
 static int read_document(const Reader *r, const cJSON *document, Job **ret)
 {
         _cleanup_(job_freep) Job *job = job_new();

@@ -87,7 +87,12 @@ static int open_receipt(Context *c, Error *e)
 
         if (given && streq(given, "-"))
                 return 0;
-        path = given ? strdup(given) : text_printf("%s/receipts/%s.json", c->state_dir, c->plan->job_id);
+        if (given)
+                path = strdup(given);
+        else if (c->options.receipts_dir)
+                path = text_printf("%s/%s.json", c->options.receipts_dir, c->plan->job_id);
+        else
+                path = text_printf("%s/receipts/%s.json", c->state_dir, c->plan->job_id);
         if (!path)
                 return -ENOMEM;
         own = umask((mode_t) engine_caller_umask(c->engine));

@@ -11,6 +11,7 @@ typedef struct JobRunOptions {
         const char *policy;       /* name that overrides the job's; NULL: the job's, else "default" */
         const char *receipt_path; /* NULL: below the state directory, named after the job; "-": not to a file
                                    */
+        const char *receipts_dir; /* where receipt_path is NULL: instead of the state directory's */
         const char *state_dir;    /* NULL: /var/lib/qscope for root, else $XDG_STATE_HOME/qscope */
         const char *job_dir;
         bool trusted;
