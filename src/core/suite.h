@@ -76,7 +76,7 @@ typedef struct SuiteRun {
         const SuiteFiles *harness_files;
         const char *candidate; /* its name */
         const SuiteFiles *candidate_files;
-        size_t number; /* of the case, from 0 */
+        size_t number;   /* of the case, from 0 */
         uint64_t repeat; /* from 1 */
 } SuiteRun;
 

@@ -50,8 +50,8 @@ int suite_files_finish(SuiteFiles *files)
         hash_init(&hash);
         for (size_t i = 0; i < files->n_files; i++) {
                 const JobFile *file = &files->files[i];
-                _cleanup_free_ char *head = text_printf(
-                                "%zu %s %o %zu\n", strlen(file->path), file->path, file->mode, file->input.size);
+                _cleanup_free_ char *head = text_printf("%zu %s %o %zu\n", strlen(file->path), file->path,
+                                file->mode, file->input.size);
 
                 if (!head)
                         return -ENOMEM;
@@ -117,7 +117,8 @@ static int merge_key(cJSON *document, const cJSON *item)
 
         if (!mine)
                 return add_copy(document, item->string, item);
-        if (is_list ? !cJSON_IsArray(mine) || !cJSON_IsArray(item) : !cJSON_IsObject(mine) || !cJSON_IsObject(item))
+        if (is_list ? !cJSON_IsArray(mine) || !cJSON_IsArray(item)
+                    : !cJSON_IsObject(mine) || !cJSON_IsObject(item))
                 return 0;
         if (streq(item->string, "meta"))
                 return 0;
@@ -152,7 +153,8 @@ static void add_id_part(char *out, const char *text)
 
         for (; *text && n < ID_PART_MAX; text++)
                 out[n++] = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') ||
-                                                   (*text >= '0' && *text <= '9') || strchr("._-", *text)
+                                                           (*text >= '0' && *text <= '9') ||
+                                                           strchr("._-", *text)
                                            ? *text
                                            : '-';
         out[n] = '\0';
