@@ -7,7 +7,8 @@
 #include "core/batch.h"
 #include "run/job_source.h"
 
-#define BATCH_JOBS_MAX 256u
+/* Each job that runs is a fanotify group, and a user has 128 of them (max_user_groups, fanotify(7)). */
+#define BATCH_JOBS_MAX 100u
 
 typedef struct BatchProgress {
         const BatchTally *tally;

@@ -8,9 +8,10 @@
 #include "run/state.h"
 #include "sys/mount.h"
 
-/* Deep trees are walked with a few descriptors for each level, many jobs are watched with some dozens for
- * each CPU, and images are larger than a caller's ulimit. */
+/* Deep trees are walked with a few descriptors for each level, each job is watched with a dozen for each CPU,
+ * and images are larger than a caller's ulimit. */
 const __rlimit_resource_t engine_raised_limits[ENGINE_RAISED_LIMITS] = { RLIMIT_NOFILE, RLIMIT_FSIZE };
+#define OPEN_FILES_WANTED 524288u /* systemd's own hard limit for services */
 
 static const int abort_signals[ENGINE_SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
 
@@ -22,6 +23,11 @@ static void raise_own_limits(Engine *engine)
                 if (getrlimit(engine_raised_limits[i], &limit) < 0)
                         continue;
                 engine->caller_limits[i] = limit;
+                if (engine_raised_limits[i] == RLIMIT_NOFILE && limit.rlim_max < OPEN_FILES_WANTED)
+                        (void) setrlimit(
+                                        RLIMIT_NOFILE, &(struct rlimit){ limit.rlim_cur, OPEN_FILES_WANTED });
+                if (getrlimit(engine_raised_limits[i], &limit) < 0)
+                        continue;
                 limit.rlim_cur = limit.rlim_max;
                 (void) setrlimit(engine_raised_limits[i], &limit);
         }

@@ -357,6 +357,8 @@ static void release(Run *run)
         run->dir = run->stop_failed ? rundir_abandon(run->dir) : rundir_free(run->dir);
         if (run->engine->manager)
                 manager_cancel(run->engine->manager, run);
+        if (run->units_asked && !is_bounded(run))
+                manager_forget(run->engine->manager, run->plan->service);
         /* Whose units could not be stopped stays the guard's. */
         if (run->guarded && !run->stop_failed)
                 (void) guard_toggle(&run->engine->guard, run->plan->run_id);

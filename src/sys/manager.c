@@ -339,6 +339,13 @@ int manager_stop(Manager *m, const char *unit, ManagerHandler handler, void *use
         return 0;
 }
 
+void manager_forget(Manager *m, const char *service)
+{
+        if (m->bus && sd_bus_is_open(m->bus) > 0)
+                (void) sd_bus_call_method_async(m->bus, NULL, DESTINATION, OBJECT, INTERFACE, "UnrefUnit", NULL,
+                                NULL, "s", service);
+}
+
 typedef struct StopWait {
         bool done;
         int r;

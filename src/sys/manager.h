@@ -59,6 +59,9 @@ int manager_status(Manager *m, const char *service, StatusHandler handler, void 
 /* Stops a slice with all that is in it; the handler is called when that is done. */
 int manager_stop(Manager *m, const char *unit, ManagerHandler handler, void *userdata, Error *e);
 
+/* A started service is kept for its status, also when it has ended, until it is stopped and this is called. */
+void manager_forget(Manager *m, const char *service);
+
 /* Waits for it: for cleaning. 0 also when there is no such unit. */
 int manager_stop_wait(Manager *m, const char *unit, uint64_t timeout_usec, Error *e);
 
