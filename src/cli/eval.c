@@ -15,12 +15,12 @@
 
 typedef struct EvalArguments {
         const char *harness, *policy, *repeats, *receipts, *state_dir, *csv, *jobs;
-        char **solutions;
+        char **candidates; /* those of --solution come after the others */
         bool json, resume, quiet, help;
 } EvalArguments;
 
 static const Argument table[] = {
-        { "--solution", ARGUMENT_LIST, offsetof(EvalArguments, solutions) },
+        { "--solution", ARGUMENT_LIST, offsetof(EvalArguments, candidates) },
         { "--harness", ARGUMENT_VALUE, offsetof(EvalArguments, harness) },
         { "--policy", ARGUMENT_VALUE, offsetof(EvalArguments, policy) },
         { "--repeats", ARGUMENT_VALUE, offsetof(EvalArguments, repeats) },
@@ -65,16 +65,27 @@ static void print_help(void)
                         BATCH_JOBS_MAX, batch_default_jobs());
 }
 
+static int take_candidates(char **argv, int n, EvalArguments *a)
+{
+        _cleanup_strv_ char **more = TAKE_PTR(a->candidates);
+        int r = 0;
+
+        for (int i = 1; r == 0 && i < n; i++)
+                r = strv_extend(&a->candidates, argv[i]);
+        for (size_t i = 0; r == 0 && more && more[i]; i++)
+                r = strv_extend(&a->candidates, more[i]);
+        return r;
+}
+
 static int parse(char **argv, EvalArguments *a, uint64_t *repeats, Error *e)
 {
         int n = arguments_parse(argv, table, ELEMENTSOF(table), a, e);
 
         if (n < 0 || a->help)
                 return n;
-        for (int i = 1; i < n; i++)
-                if (strv_extend(&a->solutions, argv[i]) < 0)
-                        return -ENOMEM;
-        if (n == 0 || !a->solutions)
+        if (take_candidates(argv, n, a) < 0)
+                return -ENOMEM;
+        if (n == 0 || !a->candidates)
                 return error_set(e, -EINVAL, "%s missing", n == 0 ? "the suite is" : "candidates are");
         if (a->repeats &&
                         (parse_u64(a->repeats, repeats) < 0 || *repeats < 1 || *repeats > SUITE_REPEATS_MAX))
@@ -170,11 +181,11 @@ int cli_eval(_unused_ int argc, char **argv)
                 batch.state_dir = a.state_dir;
                 batch.resume = a.resume;
                 options.suite = argv[0];
-                options.candidates = a.solutions;
+                options.candidates = a.candidates;
                 options.harness = a.harness;
                 options.policy = a.policy;
                 status = run(&a, &options, &progress, &e);
         }
-        strv_free(a.solutions);
+        strv_free(a.candidates);
         return status;
 }

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 
+import host
 import lib
 from lib import check, contains, eq, lacks, qscope, scratch, test, write
 
@@ -22,10 +23,11 @@ MUTATES = "def solution(a):\n    a.sort()\n    return a\n"
 
 
 def suite(cases=None, **fields):
-    """The path of a suite, with an output limit that says what went wrong."""
-    path = scratch() + "/suite.json"
-    write(path, json.dumps({"name": "s", "defaults": {"timeout_sec": 30}, "cases": cases or CASES, **fields}))
-    return path
+    """The path of a suite. Its policy asks for limits that not every bed can keep."""
+    policy = "eval" if host.has_controllers() else "default"
+    content = {"name": "s", "policy": policy, "defaults": {"timeout_sec": 30, "allow_changes": []},
+               "cases": cases or CASES, **fields}
+    return write(scratch() + "/suite.json", json.dumps(content))
 
 
 def candidate(name, text):
@@ -37,7 +39,7 @@ def candidate(name, text):
 def evaluate(*args, status=0):
     """The result, and the exit status is as it should be."""
     run = qscope("eval", "--json", *args, timeout=180)
-    eq(run.status, status, f"qscope's exit status ({run.stdout[-2000:]} {run.stderr})")
+    eq(run.status, status, f"qscope's exit status ({run.stdout[-300:]} {run.stderr})")
     return json.loads(run.stdout)
 
 
@@ -158,7 +160,7 @@ def test_hostile_candidates():
 def test_table():
     """What people see, and the CSV file: escaped, whatever a candidate is called."""
     path = candidate("a\x1b[31m.py", GOOD)
-    csv = scratch() + "/out.csv"
+    csv = scratch("out.csv")
     run = qscope("eval", suite(CASES[:1]), path, "--csv", csv)
     eq(run.status, 0, f"qscope's exit status ({run.stderr})")
     contains(run.stdout, "1 of 1 cases pass")
