@@ -25,7 +25,7 @@ struct NetworkWatch {
         unsigned n_events; /* of the last reading of the trace */
         uint64_t n_lost;   /* by the trace, until now */
         size_t n_packets, sizes[BATCH_MAX];
-        uint8_t packets[BATCH_MAX][SINK_PACKET_MAX];
+        uint8_t (*packets)[SINK_PACKET_MAX]; /* BATCH_MAX of them */
         uint8_t looped[SINK_LOOPBACK_MAX];
 };
 
@@ -56,7 +56,8 @@ int network_prepare(Run *run, Error *e)
         if (!run->network)
                 return -ENOMEM;
         run->network->egress = egress_new();
-        if (!run->network->egress)
+        run->network->packets = malloc(sizeof(*run->network->packets) * BATCH_MAX);
+        if (!run->network->egress || !run->network->packets)
                 return -ENOMEM;
         r = namespace_call(run->netns_fd, call_sink_new, &call);
         run->network->sink = call.sink;
@@ -285,6 +286,7 @@ void network_clear(Run *run)
                 trace_free(network->trace);
                 sink_free(network->sink);
                 egress_free(network->egress);
+                free(network->packets);
                 free(network);
         }
         run->network = NULL;
