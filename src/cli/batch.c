@@ -49,7 +49,7 @@ static void print_help(void)
                       "  --fail-fast            after the first job that does not pass begin no other; those that run\n"
                       "                         come to their end\n"
                       "  --csv FILE             a record for each job, for spreadsheets\n"
-                      "  --jsonl FILE|-         a line of JSON for each job, that of `qscope run`\n"
+                      "  --jsonl FILE           a line of JSON for each job, that of `qscope run`; - is standard output\n"
                       "  --policy NAME          the policy of all of them (default: each job's own)\n"
                       "  --state-dir DIR        instead of /var/lib/qscope\n"
                       "  --quiet                no table and no progress; the exit status tells\n"

@@ -17,7 +17,10 @@ int cli_plan(int argc, char **argv);
 int cli_policy(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_explain(int argc, char **argv);
+int cli_report(int argc, char **argv);
 int cli_clean(int argc, char **argv);
+int cli_apply(int argc, char **argv);
+int cli_diff(int argc, char **argv);
 int cli_log(int argc, char **argv);
 
 /* "qscope: SENTENCE" on standard error; returns status. */

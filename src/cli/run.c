@@ -114,6 +114,9 @@ int cli_run(int argc, char **argv)
                 .job_dir = job_dir,
                 .trusted = arguments.command != NULL,
                 .tty = arguments.tty,
+                .keep = arguments.keep      ? KEEP_ALWAYS
+                        : arguments.no_keep ? KEEP_NEVER
+                                            : KEEP_BY_DEFAULT,
         };
         r = job_run(job, &options, &result, &e);
         if (r < 0 && geteuid() != 0) {
@@ -129,6 +132,8 @@ int cli_run(int argc, char **argv)
         if (r < 0 || fflush(stdout) != 0) {
                 error_errno(&e, r < 0 ? r : -errno, "standard output");
                 (void) cli_fail(0, &e);
+                if (arguments.receipt_path && streq(arguments.receipt_path, "-"))
+                        return EXIT_HOST; /* the receipt is lost */
         }
         return result.exit_status;
 }

@@ -7,9 +7,11 @@
 
 #include "base/number.h"
 #include "base/text.h"
+#include "core/series.h"
 
-#define NAMED_MAX 5u   /* of a list, by name */
-#define WORD_MAX  100u /* bytes of one string of the receipt */
+#define NAMED_MAX     5u   /* of a list, by name */
+#define WORD_MAX      100u /* bytes of one string of the receipt */
+#define CURVE_COLUMNS 30u
 
 /* A sentence that grows; what does not fit is left out. */
 typedef struct Line {
@@ -128,6 +130,59 @@ static void fact_used(Line *line, const cJSON *receipt)
         if (tasks != UNKNOWN)
                 add(line, "%s%" PRIu64 " task%s at a time at most", line->used ? ", " : "", tasks,
                                 plural(tasks));
+}
+
+/* A list of samples. Values beyond room are left out, as is what is no number. Returns how many. */
+static size_t read_samples(const cJSON *list, uint64_t *values, size_t room)
+{
+        const cJSON *item;
+        size_t n = 0;
+
+        cJSON_ArrayForEach(item, list)
+        {
+                bool known = cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble < 1e18;
+
+                if (n == room)
+                        break;
+                values[n++] = known ? (uint64_t) item->valuedouble : UNKNOWN;
+        }
+        return n;
+}
+
+/* What was used within each interval, from what had been used up to its end. */
+static void differences(uint64_t *values, size_t n)
+{
+        uint64_t before = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                uint64_t value = values[i];
+
+                if (value == UNKNOWN)
+                        continue;
+                values[i] = value > before ? value - before : 0;
+                before = MAX(before, value);
+        }
+}
+
+static void add_curve(Line *line, const char *what, const uint64_t *values, size_t n)
+{
+        char curve[CURVE_COLUMNS * 3 + 1];
+
+        series_line(values, n, CURVE_COLUMNS, curve);
+        if (n > 1 && *curve)
+                add(line, "%s%s %s", line->used ? ", " : "", what, curve);
+}
+
+static void fact_over_time(Line *line, const cJSON *receipt)
+{
+        const cJSON *samples = view_get(view_get(receipt, "usage"), "samples");
+        uint64_t values[SERIES_MAX];
+        size_t n = read_samples(view_get(samples, "memory_bytes"), values, SERIES_MAX);
+
+        add_curve(line, "memory", values, n);
+        n = read_samples(view_get(samples, "cpu_usec"), values, SERIES_MAX);
+        differences(values, n);
+        add_curve(line, "CPU", values, n);
 }
 
 static void name_hit(Line *line, const cJSON *hit)
@@ -352,6 +407,7 @@ static const struct {
         { "command", fact_command },
         { "end", fact_end },
         { "used", fact_used },
+        { "course", fact_over_time },
         { "limits", fact_limits },
         { "printed", fact_printed },
         { "changed", fact_changed },

@@ -188,6 +188,7 @@ cJSON *receipt_build(const Plan *plan, const Outcome *outcome, const Judgement *
                 receipt_add_usage,
                 receipt_add_facts,
                 receipt_add_fs,
+                receipt_add_kept,
                 receipt_add_processes,
                 receipt_add_sockets,
                 receipt_add_egress,

@@ -71,6 +71,29 @@ int receipt_add_limits(cJSON *receipt, const ReceiptSource *s)
         return hits ? 0 : -ENOMEM;
 }
 
+static int add_series(cJSON *object, const char *key, const uint64_t *values, size_t n)
+{
+        cJSON *list = json_add_array(object, key);
+
+        for (size_t i = 0; list && i < n; i++)
+                if (json_add_u64(list, NULL, values[i]) < 0)
+                        return -ENOMEM;
+        return list ? 0 : -ENOMEM;
+}
+
+static int add_samples(cJSON *usage, const Series *samples)
+{
+        cJSON *object;
+
+        if (samples->n == 0)
+                return json_add_null(usage, "samples");
+        object = json_add_object(usage, "samples");
+        if (!object || receipt_add_milliseconds(object, "interval_ms", samples->interval_usec) < 0 ||
+                        add_series(object, "memory_bytes", samples->memory_bytes, samples->n) < 0)
+                return -ENOMEM;
+        return add_series(object, "cpu_usec", samples->cpu_usec, samples->n);
+}
+
 int receipt_add_usage(cJSON *receipt, const ReceiptSource *s)
 {
         static const Field fields[] = {
@@ -94,9 +117,11 @@ int receipt_add_usage(cJSON *receipt, const ReceiptSource *s)
         const Usage *usage = &s->outcome->usage;
         cJSON *object = json_add_object(receipt, "usage");
 
-        if (add_numbers(object, usage, fields, ELEMENTSOF(fields)) < 0)
+        if (add_numbers(object, usage, fields, ELEMENTSOF(fields)) < 0 ||
+                        add_numbers(json_add_object(object, "pressure"), usage, pressure,
+                                        ELEMENTSOF(pressure)) < 0)
                 return -ENOMEM;
-        return add_numbers(json_add_object(object, "pressure"), usage, pressure, ELEMENTSOF(pressure));
+        return add_samples(object, &s->outcome->samples);
 }
 
 int receipt_add_facts(cJSON *receipt, const ReceiptSource *s)

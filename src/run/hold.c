@@ -156,6 +156,20 @@ static int on_cpu_poll(_unused_ sd_event_source *source, _unused_ uint64_t usec,
         return run_timer(run, TIMER_CPU, CPU_POLL_USEC, on_cpu_poll);
 }
 
+/* Two small files of the control group; ever more seldom as the run goes on. */
+static int on_sample(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata)
+{
+        Run *run = userdata;
+        Series *samples = &run->outcome->samples;
+        uint64_t since = now_monotonic() - run->released_usec;
+        uint64_t cpu = cgroup_value(run->slice_fd, "cpu.stat", "usage_usec");
+
+        if (cpu != UNKNOWN && run->base.cpu_usec != UNKNOWN)
+                cpu -= MIN(cpu, run->base.cpu_usec);
+        series_add(samples, since, cgroup_value(run->slice_fd, "memory.current", NULL), cpu);
+        return run_timer(run, TIMER_SAMPLE, series_wait(samples, since), on_sample);
+}
+
 /* A full layer may be emptied again before the end; whoever looks only then sees nothing of it. */
 static int on_layer_look(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata)
 {
@@ -206,6 +220,8 @@ static int watch(Run *run)
                 r = run_timer(run, TIMER_LAYER, LAYER_LOOK_USEC, on_layer_look);
         if (r >= 0 && run->plan->limits.value[LIMIT_CPU_TIME] != LIMIT_UNLIMITED)
                 r = run_timer(run, TIMER_CPU, CPU_POLL_USEC, on_cpu_poll);
+        if (r >= 0)
+                r = run_timer(run, TIMER_SAMPLE, series_wait(&run->outcome->samples, 0), on_sample);
         return r < 0 ? r : 0;
 }
 

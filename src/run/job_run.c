@@ -59,6 +59,7 @@ typedef struct Context {
         const Plan *plan; /* of the planning */
         Outcome *outcome;
         PendingFile *pending;
+        Keep *keep;
         char *state_dir;
         bool started; /* so says the journal, which does not say yet how it ended */
 } Context;
@@ -68,6 +69,7 @@ static Context *context_free(Context *c)
         if (!c)
                 return NULL;
         pending_file_free(c->pending);
+        keep_free(c->keep);
         outcome_free(c->outcome);
         planning_clear(&c->planning);
         free(c->state_dir);
@@ -130,6 +132,9 @@ static int write_receipt(Context *c, const Judgement *judgement, uint64_t judgin
                         ret->exit_status = 4;
                 }
         }
+        /* Without the receipt nobody could apply it. */
+        if (!c->pending || ret->receipt_path)
+                (void) keep_commit(c->keep, c->plan, judgement, ret->text, &ret->error);
         audit_ended(c->plan, c->outcome, judgement, ret->receipt_path, ret->text,
                         c->pending && !ret->receipt_path);
         c->started = false;
@@ -168,7 +173,16 @@ static int begin(Context *c, Error *e)
         if (!c->outcome)
                 return -ENOMEM;
         if (c->plan->refusals.n == 0) {
-                audit_started(c->plan);
+                r = keep_new(c->plan, c->state_dir, c->options.keep, &c->keep);
+                if (r < 0)
+                        return r;
+                options.keep = c->keep;
+                r = audit_started(c->plan);
+                if (r < 0)
+                        r = outcome_blind_spot(c->outcome, "audit: this run is not recorded in the journal: %s",
+                                        strerror(-r));
+                if (r < 0)
+                        return r;
                 c->started = true;
         }
         r = run_begin(c->engine, c->plan, &options, c->outcome, on_ended, c);

@@ -5,6 +5,7 @@
  * which every run goes, whatever becomes of it. */
 
 #include "core/receipt.h"
+#include "run/keep.h"
 #include "run/run.h"
 
 typedef struct JobRunOptions {
@@ -17,6 +18,7 @@ typedef struct JobRunOptions {
         uint64_t wait_usec; /* how long it may have to wait for its turn */
         bool trusted;
         bool tty; /* the posture bounded only: the job has the caller's terminal */
+        KeepWanted keep;
 } JobRunOptions;
 
 typedef struct JobRunResult {

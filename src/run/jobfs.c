@@ -648,3 +648,12 @@ int jobfs_observe(JobFs *fs, Outcome *o, Error *e)
         change_rules_clear(&rules);
         return r < 0 ? r : expected_observe(&fs->plan->job->expect, open_expected, fs, o, e);
 }
+
+int jobfs_workspace(const JobFs *fs, const char **ret_cwd, char **ret_source)
+{
+        if (!fs->source_path)
+                return -EBADF;
+        *ret_source = strdup(fs->source_path);
+        *ret_cwd = fs->plan->cwd;
+        return *ret_source ? fs->workspace.merged_fd : -ENOMEM;
+}

@@ -14,6 +14,7 @@ typedef struct RunOptions {
         const char *job_dir;   /* where the job file lies; NULL: the job came from the command line */
         bool trusted;          /* input paths were typed by a person */
         bool tty;              /* bounded only: the job has the caller's terminal */
+        struct Keep *keep;     /* takes what changed, see run/keep.h; may be NULL */
 } RunOptions;
 
 /* dismissed: it was told to end before its turn had come, and counts as never begun. */

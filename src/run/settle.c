@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "run/keep.h"
 #include "run/state.h"
 #include "run/watch_processes.h"
 #include "sys/cgroup.h"
@@ -216,6 +217,7 @@ int run_kill(Run *run)
                 return 0;
         run_timer_off(run, TIMER_DEADLINE);
         run_timer_off(run, TIMER_CPU);
+        run_timer_off(run, TIMER_SAMPLE);
         run_timer_off(run, TIMER_LAYER);
         if (run->state == RUN_RUNNING) {
                 run->outcome->duration_usec = now_monotonic() - run->released_usec;
@@ -273,6 +275,7 @@ int run_main_ended(Run *run)
                 run_phase(run, PHASE_RUN);
                 run_timer_off(run, TIMER_DEADLINE);
                 run_timer_off(run, TIMER_CPU);
+                run_timer_off(run, TIMER_SAMPLE);
                 run->state = RUN_DRAINING;
                 (void) run_timer(run, TIMER_WATCHDOG, run->plan->grace_usec, on_grace_over);
         }
@@ -374,6 +377,8 @@ static int observe(Run *run)
         r = run->fs ? jobfs_observe(run->fs, run->outcome, &e) : bounded_observe(run, &e);
         if (r < 0)
                 run_lose_evidence(run, "%s", e.text[0] ? e.text : strerror(-r));
+        if (run->fs)
+                keep_take(run->options.keep, run->fs, run->outcome);
         run_phase(run, PHASE_DIFF);
         return 0;
 }

@@ -34,6 +34,7 @@ typedef enum RunTimer {
         TIMER_CPU,
         TIMER_STATUS,
         TIMER_LAYER,
+        TIMER_SAMPLE,
         _RUN_TIMER_MAX
 } RunTimer;
 

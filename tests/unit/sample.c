@@ -75,6 +75,8 @@ static void init_outcome(Outcome *o)
         o->exit_status = 0;
         o->usage.cpu_usec = 1100000;
         o->usage.memory_peak_bytes = MIB(12) + KIB(512);
+        series_add(&o->samples, 20 * USEC_PER_MSEC, MIB(4), 30 * USEC_PER_MSEC);
+        series_add(&o->samples, 130 * USEC_PER_MSEC, MIB(12), UNKNOWN);
         o->usage.pids_peak = 3;
         o->host.kernel = copy("6.1.0");
         o->host.machine = copy("x86_64");

@@ -36,6 +36,12 @@ need_project() { # SUITE
     make_part "$(project_part "$1")" "$(project_key "$1")" make_project "$1"
 }
 
+# An empty layer in its place.
+need_no_project() {
+    BED_PROJECT=$BED_CACHE/no-project
+    mkdir -p "$BED_PROJECT"
+}
+
 # Builds of source directories that are gone, as a CI's clones are.
 drop_orphans() {
     local dir part entry part_fd

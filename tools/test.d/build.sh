@@ -61,3 +61,13 @@ fuzz() { # NAME CORPUS...
         "$dir/tests/fuzz-$name" -max_total_time="${QSCOPE_FUZZ_SEC:-10}" -timeout=10 -rss_limit_mb=2048 \
                 -print_final_stats=1 -verbosity=0 -artifact_prefix="$new-fault-" "$new" "$@"
 }
+
+# --- the page of qscope report ----------------------------------------------------------
+
+# The browser is large: it is fetched here, beside the other lanes, and not before all of them.
+group_report() {
+        CC=gcc setup gcc && ninja -C "$ROOT/build/gcc" --quiet src/qscope
+        command -v chromium-headless-shell chromium >/dev/null || install_missing chromium-headless-shell ||
+                echo "no Chromium could be installed"
+        check report "$ROOT/tests/report.py" "$ROOT/build/gcc/src/qscope"
+}

@@ -9,7 +9,7 @@ CLANG_FORMAT_VERSION=14
 group_lint() {
         local name
         setup_sanitize >/dev/null
-        for name in format tidy cppcheck shellcheck python layers json options exit_statuses job_keys policy_keys man names \
+        for name in format tidy cppcheck shellcheck python layers json options exit_statuses job_keys policy_keys schema_keys man names \
                 unfinished; do
                 check "$name" "check_$name"
         done
@@ -96,7 +96,7 @@ for path in sys.argv[1:]:
 
 # JSON for everybody, not only for our reader. Policies have comments; the corpora are bad on purpose.
 check_json() {
-        tree_files 'examples/*.json' 'tests/golden/*.json' | grep -v 'policy\.json$' | xargs python3 -c '
+        tree_files 'examples/*.json' 'src/schemas/*.json' 'tests/golden/*.json' | grep -v 'policy\.json$' | xargs python3 -c '
 import json, sys
 for path in sys.argv[1:]:
     with open(path, encoding="utf-8") as file:
@@ -187,6 +187,34 @@ check_policy_keys() {
                 { was = $0 }' "$ROOT/man/qscope.policy.5")
         only_in_first "$keys" "$page" "a key of policies, not in man/qscope.policy.5" &&
                 only_in_first "$page" "$keys" "in man/qscope.policy.5, not a key of policies"
+}
+
+# Every key of the schemas is in the manual page of its format, in bold or italics. A key in base64 is described with
+# the one that it stands beside.
+check_schema_keys() {
+        local kind keys page status=0
+        for kind in job policy receipt; do
+                keys=$(python3 -c '
+import json, sys
+
+def keys(schema):
+    if isinstance(schema, dict):
+        for name, value in schema.items():
+            if name == "properties":
+                yield from value
+            for part in value.values() if name == "properties" else [value]:
+                yield from keys(part)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from keys(value)
+
+found = set(keys(json.load(open(sys.argv[1], encoding="utf-8"))))
+print(*(key for key in found if key.removesuffix("_base64") not in found - {key}), sep="\n")
+' "$ROOT/src/schemas/qscope.$kind.v1.json")
+                page=$(grep -E '^\.(B|BR|I|IR|BI) ' "$ROOT/man/qscope.$kind.5" | grep -oE '[a-z][a-z0-9_]*')
+                only_in_first "$keys" "$page" "a key of the schema, not in man/qscope.$kind.5" || status=1
+        done
+        return "$status"
 }
 
 check_man() {

@@ -6,15 +6,16 @@
 # shellcheck source=/dev/null
 . "$ROOT/tools/bed.d/config.sh"
 
-PACKAGES_BUILD=(gcc libc6-dev git "${BED_PACKAGES_BUILD[@]}")
+PACKAGES_BUILD=(gcc libc6-dev git python3-jsonschema "${BED_PACKAGES_BUILD[@]}")
 PACKAGES_CLANG=(clang libclang-rt-dev)
 PACKAGES_LINT=(clang clang-format clang-tidy cppcheck shellcheck groff-base python3)
 
 group_packages() { # GROUP
         case $1 in
-        unit) printf '%s\n' "${PACKAGES_BUILD[@]}" ;;
+        unit | report) printf '%s\n' "${PACKAGES_BUILD[@]}" ;;
         sanitize) printf '%s\n' "${PACKAGES_BUILD[@]}" "${PACKAGES_CLANG[@]}" ;;
         lint) printf '%s\n' "${PACKAGES_BUILD[@]}" "${PACKAGES_CLANG[@]}" "${PACKAGES_LINT[@]}" ;;
+        package) printf '%s\n' gcc libc6-dev binutils "${BED_PACKAGES_BUILD[@]}" ;;
         esac
 }
 

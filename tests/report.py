@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The page of qscope report in a real browser: what is hostile stays text, the filters and keys work, a thousand
+receipts are there at once, both themes can be read, and it fits a phone. With --pictures DIR it leaves some there.
+
+Usage: report.py QSCOPE [--pictures DIR]
+"""
+
+import glob
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+import browser
+
+TESTS = os.path.dirname(os.path.abspath(__file__))
+MANY, FEW = 1000, 100
+
+# What a page that did not take care would make elements, requests or code of.
+HOSTILE = (
+    "</script><script>window.pwned=1</script>",
+    "<!--<script>",
+    "]]></script><img src=https://example.invalid/x onerror=window.pwned=2>",
+    "\"'><svg onload=window.pwned=3><a href='javascript:window.pwned=4'>x</a>",
+    "<style>*{display:none}</style><iframe src=//example.invalid></iframe><meta http-equiv=refresh content=0>",
+    "\u2028window.pwned=5\u2029\u202egpj.exe\x1b[2J\x00&lt;b&gt;",
+    "${window.pwned=6}{{constructor.constructor('window.pwned=7')()}}",
+)
+# The elements that the page itself makes.
+TAGS = set(
+    "html head meta title style body header h1 div main nav input select option p a span code pre kbd article noscript"
+    " script button b i section h2 h3 dl dt dd details summary figure figcaption svg path ul li table thead tbody tr th td"
+    .split()
+)
+
+
+class Failed(Exception):
+    pass
+
+
+def check(condition, sentence):
+    if not condition:
+        raise Failed(sentence)
+
+
+def eq(got, want, what):
+    check(got == want, f"{what}: got {got!r:.300}, want {want!r:.300}")
+
+
+# --- receipts ---------------------------------------------------------------------------
+
+
+def golden(name):
+    with open(f"{TESTS}/golden/receipt/{name}.json", encoding="utf-8") as file:
+        return json.load(file)
+
+
+def poisoned(value, number, key=None):
+    """The same with something hostile in every string, and in every key that a job can choose."""
+    text = HOSTILE[number % len(HOSTILE)].replace("\x00", "")
+    if isinstance(value, str):
+        return value if key in ("schema", "verdict") else text + value
+    if isinstance(value, list):
+        return [poisoned(item, number) for item in value]
+    if isinstance(value, dict):
+        return {name: poisoned(item, number, name) for name, item in value.items()}
+    return value
+
+
+def odd(value, chance, depth=0):
+    """The same with other types here and there, below what the reader checks."""
+    if depth > 1 and chance.random() < 0.15:
+        return chance.choice([None, 7, -1.5, 1e15, "x", "", [], [None], {}, {"a": [1]}, True, "__proto__"])
+    if isinstance(value, list):
+        return [odd(item, chance, depth + 1) for item in value]
+    if isinstance(value, dict):
+        return {key: item if key == "reasons" else odd(item, chance, depth + 1) for key, item in value.items()}
+    return value
+
+
+def ordinary(number, chance):
+    """A build of some processes, with what it used over time."""
+    receipt = golden("pass")
+    took = chance.randint(20, 9000)
+    receipt.update(job_id=f"job-{number}", duration_ms=took, stdout="compiling\n" * 20)
+    tree, at = [{"pid": 100, "ppid": None, "program": "/usr/bin/make", "argv": ["make", "-j2"], "start_ms": 0,
+                 "end_ms": took, "exit_code": 0, "signal": None}], 1.0
+    for pid in range(101, 101 + chance.randint(0, 12)):
+        end = min(took, at + chance.random() * took / 6)
+        tree.append({"pid": pid, "ppid": chance.choice(tree)["pid"], "program": "/usr/bin/gcc",
+                     "argv": ["gcc", "-c", f"file{pid}.c"], "start_ms": at, "end_ms": max(at, end), "exit_code": 0,
+                     "signal": None})
+        at += chance.random() * took / 15
+    receipt["processes"].update(tree=tree, total=len(tree))
+    receipt["usage"].update(memory_peak_bytes=chance.randint(1 << 20, 1 << 28))
+    return receipt
+
+
+def write_receipts(directory, many):
+    """Returns how many of them are special; they come first."""
+    chance = random.Random(7)
+    receipts = [golden(name) for name in ("many-causes", "files", "rejected", "not-found", "host-error")]
+    receipts += [poisoned(golden("many-causes"), number) for number in range(len(HOSTILE))]
+    receipts += [poisoned(golden("files"), number) for number in range(len(HOSTILE))]
+    receipts += [odd(golden(name), chance) for name in ("many-causes", "files") for _ in range(25)]
+    for path in glob.glob(f"{TESTS}/corpus/receipt/good/*.json"):
+        with open(path, encoding="utf-8") as file:
+            receipts.append(json.load(file))
+    special = len(receipts)
+    receipts += [ordinary(number, chance) for number in range(many - special - 2)]
+    for number, receipt in enumerate(receipts):
+        with open(f"{directory}/{number:04}.json", "w", encoding="utf-8") as file:
+            json.dump(receipt, file, ensure_ascii=False)
+    with open(f"{directory}/a<img src=x onerror=window.pwned=8>.json", "w", encoding="utf-8") as file:
+        file.write('{"schema": "<script>window.pwned=9</script>"')
+    with open(f"{directory}/z-empty.json", "w", encoding="utf-8"):
+        pass
+    return special
+
+
+# --- tests ------------------------------------------------------------------------------
+
+
+class Page:
+    def __init__(self, chromium, path, special):
+        self.chromium, self.path, self.special = chromium, path, special
+
+    def js(self, script):
+        return self.chromium.run(script)
+
+    def open(self, fragment=""):
+        self.chromium.open("about:blank")
+        return self.chromium.open(f"file://{self.path}{fragment}")
+
+    def shown(self):
+        """Titles of the rows that are not filtered away, in their order."""
+        return self.js("[...document.querySelectorAll('a.row:not([hidden]) .job')].map(x => x.textContent)")
+
+    def quiet(self):
+        """Nothing was loaded but the page, no dialog came up, nothing was thrown, no policy was broken."""
+        chromium = self.chromium
+        wanted = [event["params"]["request"]["url"] for event in chromium.named("Network.requestWillBeSent")]
+        eq([url for url in wanted if not url.startswith(("file://" + self.path, "about:blank"))], [], "requests")
+        eq(chromium.named("Page.javascriptDialogOpening"), [], "dialogs")
+        eq([str(event["params"])[:400] for event in chromium.named("Runtime.exceptionThrown", "Log.entryAdded")], [], "faults")
+        eq(self.js("typeof window.pwned"), "undefined", "code of a job")
+
+
+def test_opens_at_once(page):
+    """By the CPU time of the page's thread: what else the machine does is not the page's affair."""
+    page.chromium.call("Performance.enable", timeDomain="threadTicks")
+    page.chromium.open("about:blank")
+    before = metrics(page)
+    seconds = page.chromium.open(f"file://{page.path}")
+    used = metrics(page) - before
+    print(f"     {MANY} receipts, {os.path.getsize(page.path) >> 10} KiB: loaded after {seconds:.2f} s, the list after"
+          f" {float(page.js('document.documentElement.dataset.ready')) / 1000:.2f} s, {used:.2f} s of CPU in all")
+    eq(page.js("document.querySelectorAll('a.row').length"), MANY, "rows")
+    check(used < 4, f"the page took {used:.2f} s of CPU time")
+
+
+def metrics(page):
+    return next(m["value"] for m in page.chromium.call("Performance.getMetrics")["metrics"] if m["name"] == "TaskDuration")
+
+
+def test_filters(page):
+    """On the page that is open."""
+    eq(len(page.shown()), MANY, "all")
+    page.js("document.querySelector('#search').focus()")
+    page.chromium.call("Input.insertText", text="job-77")
+    found = page.shown()
+    check("job-77" in found and len(found) < 20 and all("job-77" in name for name in found), f"found {found}")
+    page.chromium.press("Escape")
+    eq(len(page.shown()), MANY, "after Escape")
+    page.js("document.querySelector('#verdicts button.rejected').click()")
+    check("sample-1" in page.shown() and len(page.shown()) < 20, "only what was rejected")
+    eq(page.js("document.querySelector('#count').textContent"), f"{len(page.shown())} of 1,000 receipts", "count")
+    page.js("document.querySelector('#verdicts button.rejected').click()")
+    page.js("{const s = document.querySelector('#reason'); s.value = 'timed_out'; s.dispatchEvent(new Event('change'))}")
+    check(0 < len(page.shown()) < 40, f"by reason: {len(page.shown())}")
+    page.js("{const s = document.querySelector('#reason'); s.value = ''; s.dispatchEvent(new Event('change'))}")
+    page.js("{const s = document.querySelector('#order'); s.value = 'duration'; s.dispatchEvent(new Event('change'))}")
+    eq(len(page.shown()), MANY, "in another order")
+    eq(page.js("document.querySelectorAll('a.unreadable, .row .badge.unreadable').length"), 2, "unreadable")
+    page.quiet()
+
+
+def test_keys(page):
+    page.open()
+    page.js("document.activeElement.blur()")
+    place = "location.hash + document.querySelectorAll('a.row[aria-current]').length"
+    page.chromium.press("j")
+    first = page.js(place)
+    page.chromium.press("j")
+    eq((first, page.js(place)), ("#21", "#31"), "j goes on")
+    page.chromium.press("k")
+    eq(page.js(place), first, "k goes back")
+    page.chromium.press("Enter")
+    eq(page.js("document.activeElement.id"), "detail", "Enter")
+    page.chromium.press("/")
+    eq(page.js("document.activeElement.id"), "search", "/")
+    page.quiet()
+
+
+# Opens a receipt and all in it that can be opened: what is there then.
+LOOK = """(() => {
+    history.replaceState(null, '', '#NUMBER');
+    dispatchEvent(new Event('hashchange'));
+    document.querySelectorAll('#detail details').forEach(box => box.open = true);
+    const all = [...document.querySelectorAll('*')];
+    return [
+        [...new Set(all.map(x => x.tagName.toLowerCase()))],
+        all.flatMap(x => x.getAttributeNames()).filter(x => x.startsWith('on') || x.startsWith('src')),
+        [...document.links].map(x => x.getAttribute('href')).filter(x => !/^#[0-9]*$/.test(x)),
+        document.querySelectorAll('.odd').length,
+    ];
+})()"""
+
+
+def test_hostile(page):
+    """Each of them is looked at whole."""
+    page.open()
+    for number in range(1, page.special + 3):
+        tags, attributes, links, odd_parts = page.js(LOOK.replace("NUMBER", str(number)))
+        eq(set(tags) - TAGS, set(), f"elements of receipt {number}")
+        eq(attributes, [], f"attributes of receipt {number}")
+        eq(links, [], f"links of receipt {number}")
+        check(odd_parts == 0 or number > 5 + 2 * len(HOSTILE), f"receipt {number} is not shown whole")
+    page.quiet()
+    page.js("document.querySelector('#search').value = '</script>'; document.querySelector('#search').dispatchEvent(new Event('input'))")
+    check(len(page.shown()) > 0, "hostile names can be searched for")
+    text = page.js("document.querySelector('#list').textContent")
+    check("</script><script>window.pwned=1</script>" in text, "they are shown as they are")
+    check("\u202e" not in text and "\x1b" not in text, "what turns the text around is spelled out")
+
+
+def test_policy(page):
+    """Even what got in would not run."""
+    page.open()
+    page.js("document.body.append(Object.assign(document.createElement('script'), {textContent: 'window.inline = 1'}))")
+    page.js("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.inline = 2\">')")
+    eq(page.js("typeof window.inline"), "undefined", "a script of another")
+    check(page.chromium.named("Log.entryAdded"), "the browser says so")
+
+
+LUMINANCE = """(name => {
+    const box = document.createElement('span');
+    box.style.color = `var(${name})`;
+    document.body.append(box);
+    const parts = getComputedStyle(box).color.match(/[0-9.]+/g).slice(0, 3).map(x => x / 255)
+        .map(x => x <= .03928 ? x / 12.92 : ((x + .055) / 1.055) ** 2.4);
+    box.remove();
+    return .2126 * parts[0] + .7152 * parts[1] + .0722 * parts[2];
+})"""
+
+
+def test_themes(page):
+    """Each text can be read on what it lies on (WCAG 2, 4.5:1)."""
+    grounds = {}
+    for theme in ("light", "dark"):
+        page.chromium.theme(theme)
+        page.open()
+        grounds[theme] = page.js(f"{LUMINANCE}('--ground')")
+        for name in ("--text", "--soft", "--accent", "--pass", "--fail", "--rejected", "--error", "--aborted", "--unreadable"):
+            for ground in ("--paper", "--raised"):
+                pair = sorted((page.js(f"{LUMINANCE}('{name}')"), page.js(f"{LUMINANCE}('{ground}')")))
+                ratio = (pair[1] + 0.05) / (pair[0] + 0.05)
+                check(ratio >= 4.5, f"{theme}: {name} on {ground} has a contrast of {ratio:.1f}")
+    check(grounds["light"] > 0.8 and grounds["dark"] < 0.1, f"the themes are {grounds}")
+
+
+def test_phone(page):
+    page.chromium.size(390, 844, 2)
+    for fragment in ("", "#2", "#3", f"#{page.special}"):
+        page.open(fragment)
+        width = page.js("document.documentElement.scrollWidth")
+        check(width <= 390, f"{fragment or 'the list'} is {width} wide")
+    eq(page.js("getComputedStyle(document.querySelector('nav')).display"), "none", "the list beside a receipt")
+    page.js("document.querySelector('.back').click()")
+    page.js("new Promise(done => setTimeout(done, 0))")
+    check(page.js("getComputedStyle(document.querySelector('nav')).display") != "none", "back to the list")
+    page.chromium.size(1280, 900)
+
+
+TESTS_IN_ORDER = (test_opens_at_once, test_filters, test_keys, test_hostile, test_policy, test_themes, test_phone)
+
+
+def take_pictures(page, directory):
+    os.makedirs(directory, exist_ok=True)
+    for theme in ("light", "dark"):
+        page.chromium.theme(theme)
+        page.open("#2")
+        page.chromium.picture(f"{directory}/{theme}.png")
+    page.chromium.size(390, 844, 2)
+    page.open("#2")
+    page.chromium.picture(f"{directory}/phone.png")
+
+
+def make_page(qscope, chromium, directory, many):
+    os.mkdir(directory)
+    special = write_receipts(directory, many)
+    subprocess.run([qscope, "report", "-o", f"{directory}.html", directory], check=True)
+    return Page(chromium, f"{directory}.html", special)
+
+
+def main():
+    qscope, failed = sys.argv[1], 0
+    if not browser.find():
+        print("this machine lacks a Chromium")
+        return 77
+    with tempfile.TemporaryDirectory() as directory, browser.Browser() as chromium:
+        chromium.size(1280, 900)
+        large, small = (make_page(qscope, chromium, f"{directory}/{many}", many) for many in (MANY, FEW))
+        for test in TESTS_IN_ORDER:
+            try:
+                test(large if test in (test_opens_at_once, test_filters) else small)
+                print(f"ok   {test.__name__[5:]}")
+            except (Failed, browser.BrowserError) as error:
+                failed += 1
+                print(f"FAIL {test.__name__[5:]}: {error}")
+        if "--pictures" in sys.argv:
+            take_pictures(small, sys.argv[sys.argv.index("--pictures") + 1])
+    print(f"{len(TESTS_IN_ORDER) - failed} passed, {failed} failed")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
