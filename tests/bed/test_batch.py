@@ -49,7 +49,7 @@ def batch(*args, status=0, **kw):
 
 # --- the same as single runs ------------------------------------------------------------
 
-VARYING = {"run_id", "unit", "started_at", "finished_at", "duration_ms", "timing", "usage", "pid",
+VARYING = {"run_id", "samples", "kept", "unit", "started_at", "finished_at", "duration_ms", "timing", "usage", "pid",
            "ppid", "uid", "start", "end"}
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The posture bounded: a scope around a process of the caller's own, with limits and a receipt."""
 
+import json
 import os
 import pty
 import signal
@@ -39,7 +40,7 @@ def test_not_a_models_choice():
         os.chmod(loose, 0o644)
         os.chown(loose, 1000, 1000)
         eq(lib.qscope("check", loose).status, 3, "a file of somebody else's")
-        piped = lib.qscope("run", "-", lib.scratch("piped.json"), stdin=json.dumps(wish).encode())
+        piped = lib.qscope("run", "-", lib.scratch("piped.json"), stdin=open(loose, "rb"))
         eq(piped.status, 3, "a job from a pipe")
         check(not os.path.exists("/root/out"), "it ran as the caller")
         wish["argv"] = ["true"]
