@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <time.h>
 
+#define AGE_SECONDS_MAX UINT64_C(1000000000000) /* some thirty thousand years */
+
 int parse_u64(const char *text, uint64_t *ret)
 {
         uint64_t value = 0;
@@ -73,6 +75,33 @@ int parse_cpu_percent(const char *text, uint64_t *ret_usec_per_sec)
         /* percent now counts 1, 1/10 or 1/100 of a per cent; one per cent is 10,000 usec a second. */
         *ret_usec_per_sec = percent * (fraction == 0 ? 10000u : fraction == 1 ? 1000u : 100u);
         return *ret_usec_per_sec == 0 ? -ERANGE : 0;
+}
+
+int parse_age(const char *text, uint64_t *ret_usec)
+{
+        static const struct {
+                const char *unit;
+                uint64_t seconds;
+        } units[] = { { "s", 1 }, { "min", 60 }, { "h", 3600 }, { "d", 86400 }, { "w", 604800 } };
+        size_t digits = strspn(text, "0123456789");
+        char number[12];
+        uint64_t value;
+
+        if (digits == 0)
+                return -EINVAL;
+        if (digits >= sizeof(number))
+                return -ERANGE;
+        (void) snprintf(number, sizeof(number), "%.*s", (int) digits, text);
+        if (parse_u64(number, &value) < 0)
+                return -EINVAL;
+        for (size_t i = 0; i < ELEMENTSOF(units); i++)
+                if (streq(text + digits, units[i].unit)) {
+                        if (value > AGE_SECONDS_MAX / units[i].seconds)
+                                return -ERANGE;
+                        *ret_usec = value * units[i].seconds * USEC_PER_SEC;
+                        return 0;
+                }
+        return -EINVAL;
 }
 
 char *format_bytes(uint64_t bytes, char buffer[static FORMAT_MAX])

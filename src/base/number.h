@@ -12,6 +12,10 @@ int parse_size(const char *text, uint64_t *ret_bytes);
 /* "150%" or "12.5%" to microseconds of CPU time a second, as CPUQuota= of systemd.resource-control(5). */
 int parse_cpu_percent(const char *text, uint64_t *ret_usec_per_sec);
 
+/* "90s", "15min", "12h", "7d", "4w" to microseconds. -EINVAL: not such a text; -ERANGE: tens of thousands of
+ * years. */
+int parse_age(const char *text, uint64_t *ret_usec);
+
 /* Unsigned decimal digits only: no sign, space or other base (strtoul takes all of them). */
 int parse_u64(const char *text, uint64_t *ret);
 

@@ -44,7 +44,7 @@ static int make(Checked *c, const char *policy)
         int r = load_job(c->path, &c->job, &c->e);
 
         if (r == 0)
-                r = planning_make(c->job, policy, &c->planning, &c->e);
+                r = planning_make(c->job, policy, 0, &c->planning, &c->e);
         if (r < 0)
                 return r;
         r = look_command(c->planning.plan, &c->record);

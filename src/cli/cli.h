@@ -11,6 +11,7 @@
 #define EXIT_HOST    4
 
 int cli_run(int argc, char **argv);
+int cli_batch(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_plan(int argc, char **argv);
 int cli_policy(int argc, char **argv);
@@ -18,6 +19,8 @@ int cli_doctor(int argc, char **argv);
 int cli_explain(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_clean(int argc, char **argv);
+int cli_apply(int argc, char **argv);
+int cli_diff(int argc, char **argv);
 int cli_log(int argc, char **argv);
 
 /* "qscope: SENTENCE" on standard error; returns status. */

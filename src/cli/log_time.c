@@ -10,27 +10,13 @@
 /* "-90s", "-15min", "-2h", "-7d": before now. */
 static int parse_span(const char *text, uint64_t now_usec, uint64_t *ret)
 {
-        static const struct {
-                const char *unit;
-                uint64_t seconds;
-        } units[] = { { "s", 1 }, { "min", 60 }, { "h", 3600 }, { "d", 86400 }, { "w", 604800 } };
-        size_t digits = strspn(text, "0123456789");
-        char number[24];
-        uint64_t value;
+        uint64_t span;
+        int r = parse_age(text, &span);
 
-        if (digits == 0 || digits >= sizeof(number))
+        if (r < 0)
                 return -EINVAL;
-        (void) snprintf(number, sizeof(number), "%.*s", (int) digits, text);
-        if (parse_u64(number, &value) < 0 || value > SECONDS_MAX)
-                return -EINVAL;
-        for (size_t i = 0; i < ELEMENTSOF(units); i++)
-                if (streq(text + digits, units[i].unit)) {
-                        uint64_t usec = value * units[i].seconds * USEC_PER_SEC;
-
-                        *ret = usec < now_usec ? now_usec - usec : 0;
-                        return 0;
-                }
-        return -EINVAL;
+        *ret = span < now_usec ? now_usec - span : 0;
+        return 0;
 }
 
 static int parse_epoch(const char *text, uint64_t *ret)

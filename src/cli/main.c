@@ -13,14 +13,17 @@ typedef struct Verb {
 
 static const Verb verbs[] = {
         { "run", "run one command under a policy and write a receipt", cli_run },
+        { "batch", "run many jobs, several at a time; a table, a CSV", cli_batch },
         { "check", "say what would be refused or would fail; run nothing", cli_check },
         { "plan", "show what run would ask of systemd; run nothing", cli_plan },
         { "policy", "list, show and check the policies in force", cli_policy },
         { "log", "list the audit trail; compare receipts with it", cli_log },
         { "explain", "say what a receipt means and what to do next", cli_explain },
+        { "diff", "say what differs between two receipts", cli_diff },
+        { "apply", "bring what a job changed to its workspace", cli_apply },
         { "report", "make a page of receipts to look at", cli_report },
         { "doctor", "try what this host can enforce and observe; --selftest", cli_doctor },
-        { "clean", "remove what dead runs left behind", cli_clean },
+        { "clean", "remove what dead runs left behind, old layers and receipts", cli_clean },
 };
 
 static void print_help(FILE *f)

@@ -38,6 +38,9 @@ static const Option options[] = {
         { "quiet", NULL, OPTION_FLAG, NULL, TARGET(quiet), "print nothing; the exit status tells" },
         { "state-dir", "DIR", OPTION_STRING, NULL, TARGET(state_dir),
                         "receipts and layers (default: /var/lib/qscope)" },
+        { "keep", NULL, OPTION_FLAG, NULL, TARGET(keep),
+                        "keep what it changed for qscope apply, whatever the configuration says" },
+        { "no-keep", NULL, OPTION_FLAG, NULL, TARGET(no_keep), "keep nothing for qscope apply" },
         { "help", NULL, OPTION_FLAG, NULL, TARGET(help), "this text" },
         { "job-id", "ID", OPTION_TEXT, "job_id", 0, "name of the job and its receipt" },
         { "cwd", "DIR", OPTION_DIRECTORY, "cwd", 0, "the workspace (default: this directory)" },
@@ -239,6 +242,8 @@ static int check(RunArguments *a, Error *e)
                 return error_set(e, -EINVAL, "a job file, or \"--\" and a command, is missing");
         if (a->command && !a->command[0])
                 return error_set(e, -EINVAL, "there is no command after \"--\"");
+        if (a->keep && a->no_keep)
+                return error_set(e, -EINVAL, "--keep and --no-keep exclude each other");
         if (!a->command && a->job->child)
                 return error_set(e, -EINVAL,
                                 "options for the job's fields go with \"--\" only; write \"%s\" into the job file",

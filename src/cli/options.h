@@ -10,7 +10,7 @@ typedef struct RunArguments {
         const char *job_path;     /* NULL: argv is given on the command line */
         const char *receipt_path; /* NULL: the default place */
         const char *policy, *state_dir, *stdin_path;
-        bool json, quiet, help, tty;
+        bool json, quiet, help, tty, keep, no_keep;
         char **command; /* after "--"; NULL: none */
         cJSON *job;     /* what the options say of the job */
 } RunArguments;

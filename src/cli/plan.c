@@ -39,7 +39,7 @@ static int plan_file(const char *path, const char *policy, bool json)
         int r = load_job(path, &job, &e);
 
         if (r == 0)
-                r = planning_make(job, policy, &planning, &e);
+                r = planning_make(job, policy, 0, &planning, &e);
         if (r < 0)
                 return cli_fail(EXIT_USAGE, &e);
         r = print(planning.plan, json);

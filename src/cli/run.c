@@ -114,6 +114,9 @@ int cli_run(int argc, char **argv)
                 .job_dir = job_dir,
                 .trusted = arguments.command != NULL,
                 .tty = arguments.tty,
+                .keep = arguments.keep      ? KEEP_ALWAYS
+                        : arguments.no_keep ? KEEP_NEVER
+                                            : KEEP_BY_DEFAULT,
         };
         r = job_run(job, &options, &result, &e);
         if (r < 0 && geteuid() != 0) {

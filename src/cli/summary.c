@@ -495,6 +495,26 @@ static void print_blind_spots(const Page *p)
         fprintf(p->f, "%d thing%s: see blind_spots in the receipt\n", n, n == 1 ? "" : "s");
 }
 
+/* What can be had of the changes now. */
+static void print_kept(const Page *p)
+{
+        const cJSON *kept = view_get(p->receipt, "kept");
+        const char *state = view_text(kept, "state"), *verdict = view_text(p->receipt, "verdict");
+        char size[FORMAT_MAX];
+
+        if (!state || streq(state, "nothing") || streq(state, "off") || !streq_ptr(verdict, "pass"))
+                return;
+        label(p, "kept");
+        if (streq(state, "yes")) {
+                fprintf(p->f, "%s: qscope apply shows the changes and takes them over\n",
+                                format_bytes(view_number(kept, "bytes"), size));
+                return;
+        }
+        fputs("not for qscope apply: ", p->f);
+        put(p, state, LINE_TEXT_MAX);
+        fputc('\n', p->f);
+}
+
 int summary_print(FILE *f, const cJSON *receipt, const char *receipt_path, bool colour)
 {
         const Page p = { f, receipt, colour };
@@ -511,6 +531,7 @@ int summary_print(FILE *f, const cJSON *receipt, const char *receipt_path, bool 
         print_memory(&p);
         print_hits(&p);
         print_changes(&p);
+        print_kept(&p);
         print_processes(&p);
         print_leftovers(&p);
         print_sockets(&p);

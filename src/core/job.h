@@ -4,6 +4,7 @@
 /* The job file, qscope.job/v1: what it may say, read strictly. Pure: no files are opened here. */
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "core/limits.h"
 #include "json/json.h"
@@ -74,7 +75,8 @@ typedef struct Expect {
 } Expect;
 
 typedef struct Job {
-        char *job_id; /* NULL: to be generated */
+        char sha256[HASH_HEX_MAX]; /* of the document in its canonical form (RFC 8785's, as far as it goes) */
+        char *job_id;              /* NULL: to be generated */
         char **argv;
         char *cwd;           /* NULL: not given */
         Workspace workspace; /* _WORKSPACE_INVALID: not given */

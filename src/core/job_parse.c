@@ -450,6 +450,17 @@ int job_take_defaults(Job *job, const cJSON *defaults)
         return 0;
 }
 
+/* The same job in another layout, or on a line of a file, is the same job. */
+static int hash_document(const cJSON *document, char hex[static HASH_HEX_MAX])
+{
+        _cleanup_free_ char *text = json_print_canonical(document);
+
+        if (!text)
+                return -ENOMEM;
+        hash_data(text, strlen(text), hex);
+        return 0;
+}
+
 int job_parse(const char *text, size_t size, const char *name, Job **ret, Error *e)
 {
         const Reader r = { .file = name, .root = "job", .text = text, .size = size, .e = e };
@@ -467,6 +478,8 @@ int job_parse(const char *text, size_t size, const char *name, Job **ret, Error 
                 return k;
         job = job_new();
         k = job ? read_job(&r, document, job) : -ENOMEM;
+        if (k == 0)
+                k = hash_document(document, job->sha256);
         if (k == -ENOMEM)
                 return error_set(e, k, "%s: out of memory", name);
         if (k < 0)

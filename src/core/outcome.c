@@ -12,6 +12,7 @@ const char *const phase_names[_PHASE_MAX] = {
         [PHASE_PREPARE] = "prepare",
         [PHASE_START] = "start",
         [PHASE_GATE] = "gate",
+        [PHASE_HELD] = "held",
         [PHASE_RUN] = "run",
         [PHASE_DRAIN] = "drain",
         [PHASE_SETTLE] = "settle",

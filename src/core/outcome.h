@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "core/changes.h"
 #include "core/evidence.h"
+#include "core/kept.h"
 #include "core/limits.h"
 #include "core/series.h"
 
@@ -18,6 +19,7 @@ typedef enum Phase {
         PHASE_PREPARE,
         PHASE_START,
         PHASE_GATE,
+        PHASE_HELD, /* at the gate, until it is its turn */
         PHASE_RUN,
         PHASE_DRAIN,
         PHASE_SETTLE,
@@ -139,6 +141,7 @@ typedef struct Outcome {
         IsolationFact *facts;
         size_t n_facts;
         FileChanges changes;
+        KeptRecord kept;
         ProcessList leftovers;
         ProcessTree processes;
         DeniedList denied;

@@ -20,6 +20,7 @@ typedef struct PlanContext {
         char *const *env;        /* the caller's environment, "NAME=value" */
         const char *runtime_dir; /* "/run/qscope": per-run directories are made below */
         const char *stage_path;  /* absolute path of qscope-stage on the host */
+        uint64_t wait_usec;      /* how long the stage may have to wait at the gate for its turn */
 } PlanContext;
 
 /* Where the job's writes go: one file system of limited size that holds the workspace's upper layer, /tmp,

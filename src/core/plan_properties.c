@@ -28,7 +28,6 @@ static const char *const etc_paths[] = {
         "/etc/pki/tls/certs",
         "/etc/python3",
         "/etc/ssl/certs",
-        "/etc/ssl/openssl.cnf",
         "/etc/terminfo",
 };
 
@@ -81,7 +80,7 @@ static int add_log_fields(PropertyList *list, const Plan *plan)
 }
 
 /* Life and death of the unit. */
-static int add_service(PropertyList *list, const Plan *plan)
+static int add_service(PropertyList *list, const Plan *plan, const PlanContext *context)
 {
         static const struct {
                 const char *name, *value;
@@ -101,7 +100,7 @@ static int add_service(PropertyList *list, const Plan *plan)
                 { "KillSignal", SIGKILL_NUMBER },
                 { "TimeoutStartSec", START_TIMEOUT_USEC },
                 { "TimeoutStopSec", STOP_TIMEOUT_USEC },
-                { "RuntimeMaxSec", plan->timeout_usec + RUNTIME_MARGIN_USEC },
+                { "RuntimeMaxSec", plan->timeout_usec + RUNTIME_MARGIN_USEC + context->wait_usec },
                 { "LimitCORE", CORE_LIMIT },
         };
 
@@ -145,24 +144,25 @@ static int add_files(PropertyList *list, const Plan *plan, const PlanContext *co
 
 /* A scope is a control group around a process that is there already: systemd cannot put a sandbox around it.
  */
-static int add_scope(PropertyList *list, const Plan *plan)
+static int add_scope(PropertyList *list, const Plan *plan, const PlanContext *context)
 {
         if (property_add_string(list, "CollectMode", "inactive-or-failed") < 0 ||
                         property_add_string(list, "KillMode", "control-group") < 0 ||
                         property_add_number(list, "KillSignal", SIGKILL_NUMBER) < 0 ||
                         property_add_number(list, "TimeoutStopSec", STOP_TIMEOUT_USEC) < 0 ||
-                        property_add_number(list, "RuntimeMaxSec", plan->timeout_usec + RUNTIME_MARGIN_USEC) <
-                                        0)
+                        property_add_number(list, "RuntimeMaxSec",
+                                        plan->timeout_usec + RUNTIME_MARGIN_USEC + context->wait_usec) < 0)
                 return -ENOMEM;
         return property_add_string(list, "Slice", plan->slice);
 }
 
-static int plan_scope(Plan *plan)
+static int plan_scope(Plan *plan, const PlanContext *context)
 {
         PropertyList *scope = &plan->service_properties;
         const PropertyList *sandbox = &plan->policy->properties;
 
-        if (add_description(scope, plan) < 0 || add_scope(scope, plan) < 0 || add_accounting(scope) < 0 ||
+        if (add_description(scope, plan) < 0 || add_scope(scope, plan, context) < 0 ||
+                        add_accounting(scope) < 0 ||
                         add_limits(scope, &plan->limits, cgroup_limits, ELEMENTSOF(cgroup_limits)) < 0)
                 return -ENOMEM;
         for (size_t i = 0; i < sandbox->n; i++)
@@ -194,9 +194,9 @@ int plan_properties(Plan *plan, const PlanContext *context)
                         add_limits(slice, &plan->limits, cgroup_limits, ELEMENTSOF(cgroup_limits)) < 0)
                 return -ENOMEM;
         if (plan->posture == POSTURE_BOUNDED)
-                return plan_scope(plan);
+                return plan_scope(plan, context);
         if (add_description(service, plan) < 0 || add_log_fields(service, plan) < 0 ||
-                        add_service(service, plan) < 0 || add_accounting(service) < 0 ||
+                        add_service(service, plan, context) < 0 || add_accounting(service) < 0 ||
                         add_limits(service, &plan->limits, cgroup_limits, ELEMENTSOF(cgroup_limits)) < 0 ||
                         add_limits(service, &plan->limits, process_limits, ELEMENTSOF(process_limits)) < 0 ||
                         add_files(service, plan, context) < 0)

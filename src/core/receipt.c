@@ -164,7 +164,8 @@ static int add_carried(cJSON *receipt, const ReceiptSource *s)
         const Job *job = s->plan->job;
         const cJSON *item;
 
-        if (json_add_text(receipt, "rationale", job->rationale) < 0 ||
+        if (json_add_text(receipt, "job_sha256", job->sha256[0] ? job->sha256 : NULL) < 0 ||
+                        json_add_text(receipt, "rationale", job->rationale) < 0 ||
                         json_add(receipt, "meta",
                                         job->meta ? cJSON_Duplicate(job->meta, true) : cJSON_CreateNull()) <
                                         0)
@@ -187,6 +188,7 @@ cJSON *receipt_build(const Plan *plan, const Outcome *outcome, const Judgement *
                 receipt_add_usage,
                 receipt_add_facts,
                 receipt_add_fs,
+                receipt_add_kept,
                 receipt_add_processes,
                 receipt_add_sockets,
                 receipt_add_egress,

@@ -9,6 +9,8 @@
  *     allocated and sparse_sha256 where it has holes; links where it has more names than one; target; device;
  *     xattrs [{name, size, sha256}…], capabilities
  *
+ *   kept = { state, files, bytes }: whether `qscope apply` can take the changes over, see core/kept.h
+ *
  * A path is relative to the workspace, absolute elsewhere; one that is not UTF-8 is also given in base64.
  * renames tell what among added and removed is the same. Totals count what the lists had to leave out.
  * unexpected is null when nothing was agreed to judge by. sha256 is over all changes. */
@@ -289,6 +291,18 @@ int receipt_add_fs(cJSON *receipt, const ReceiptSource *s)
                         json_add_text(fs, "workspace", workspace_to_string(plan->workspace)) < 0 ||
                         json_add_text(fs, "method", o->workspace_method) < 0 ||
                         json_add_text(fs, "layer", o->layer) < 0)
+                return -ENOMEM;
+        return 0;
+}
+
+int receipt_add_kept(cJSON *receipt, const ReceiptSource *s)
+{
+        const KeptRecord *record = &s->outcome->kept;
+        cJSON *kept = json_add_object(receipt, "kept");
+
+        if (!kept || json_add_text(kept, "state", kept_state_names[record->state]) < 0 ||
+                        json_add_u64(kept, "files", record->files) < 0 ||
+                        json_add_u64(kept, "bytes", record->bytes) < 0)
                 return -ENOMEM;
         return 0;
 }

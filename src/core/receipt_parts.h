@@ -16,6 +16,7 @@ typedef int (*ReceiptPart)(cJSON *receipt, const ReceiptSource *source);
 
 /* receipt_fs.c: what the job changed */
 int receipt_add_fs(cJSON *receipt, const ReceiptSource *source);
+int receipt_add_kept(cJSON *receipt, const ReceiptSource *source);
 
 /* receipt_processes.c, receipt_sockets.c, receipt_egress.c, receipt_open.c (fds, ipc): what the observers saw
  */

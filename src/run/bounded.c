@@ -7,11 +7,13 @@
 #include "run/state.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "run/expected.h"
 #include "sys/host.h"
+#include "sys/mount.h"
 
 static _Noreturn void become_stage(const Run *run)
 {
@@ -19,15 +21,19 @@ static _Noreturn void become_stage(const Run *run)
         char *argv[] = { (char *) path, NULL }, *env[] = { NULL };
         int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
+        /* The caller's files, in a mount namespace of its own: in qscope's are the mounts of other jobs, and
+         * what watches programs watches mounts. */
+        if (setns(run->engine->mntns_fd, CLONE_NEWNS) < 0 || mount_namespace_own() < 0)
+                _exit(127);
         /* Without a terminal of its own nothing can be typed into the caller's (TIOCSTI, ioctl_tty(2)). */
-        if (!run->options->tty && setsid() < 0)
+        if (!run->options.tty && setsid() < 0)
                 _exit(127);
         if (null < 0 || dup2(run->stage_fd, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
                         dup2(null, STDERR_FILENO) < 0)
                 _exit(127);
         /* qscope raised these for itself. */
-        for (size_t i = 0; i < ELEMENTSOF(run->caller_limits); i++)
-                (void) setrlimit(run_raised_limits[i], &run->caller_limits[i]);
+        for (size_t i = 0; i < ENGINE_RAISED_LIMITS; i++)
+                (void) setrlimit(engine_raised_limits[i], &run->engine->caller_limits[i]);
         (void) execve(path, argv, env);
         _exit(127);
 }
@@ -84,7 +90,7 @@ int bounded_hold(Run *run, Error *e)
                 r = outcome_blind_spot(run->outcome,
                                 "processes: in the posture bounded a job of root can leave its control group, and "
                                 "with it the limits and the record");
-        if (r == 0 && run->options->tty)
+        if (r == 0 && run->options.tty)
                 r = outcome_blind_spot(run->outcome, "stdout, stderr: went to the caller's terminal");
         return r < 0 ? error_errno(e, r, "the stage") : 0;
 }

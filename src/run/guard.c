@@ -2,30 +2,79 @@
 #include "run/guard.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "base/array.h"
+#include "core/plan.h"
 #include "run/rundir.h"
 #include "sys/cgroup.h"
 
 #define END_TIMEOUT_MSEC 10000
 
-/* The end of the pipe comes while qscope still ends: its lock may be held for a moment, as long as it takes
- * the kernel to close everything. */
+typedef struct Watched {
+        char (*ids)[RUN_ID_MAX];
+        size_t n, room;
+} Watched;
+
+/* The end of the socket comes while qscope still ends: its locks may be held for a moment, as long as it
+ * takes the kernel to close everything. */
 static void wait_for_end(int pidfd)
 {
         struct pollfd p = { .fd = pidfd, .events = POLLIN };
 
-        if (pidfd >= 0)
-                (void) poll(&p, 1, END_TIMEOUT_MSEC);
+        (void) poll(&p, 1, END_TIMEOUT_MSEC);
 }
 
-static _Noreturn void guard(int fd, int pidfd, const char *slice)
+/* A run that is watched already is over. */
+static void toggle(Watched *watched, const char id[static RUN_ID_MAX])
 {
-        char byte;
+        void *larger;
+
+        for (size_t i = 0; i < watched->n; i++) {
+                if (!streq(watched->ids[i], id))
+                        continue;
+                watched->n--;
+                memmove(watched->ids[i], watched->ids[watched->n], RUN_ID_MAX);
+                return;
+        }
+        larger = array_grow(watched->ids, watched->n, &watched->room, RUN_ID_MAX);
+        /* Its lock tells of it, too; only later. */
+        if (!larger)
+                return;
+        watched->ids = larger;
+        memcpy(watched->ids[watched->n++], id, RUN_ID_MAX);
+}
+
+/* At once: from now on what the jobs start is let through unseen. */
+static void kill_all(const Watched *watched)
+{
+        for (size_t i = 0; i < watched->n; i++) {
+                char slice[64];
+
+                (void) snprintf(slice, sizeof(slice), "qscope-%s.slice", watched->ids[i]);
+                (void) cgroup_kill_slice(slice);
+        }
+}
+
+/* Nothing must live longer than qscope through us: its locks, its output, what watches its jobs. */
+static void keep_only(int a, int b)
+{
+        unsigned first = (unsigned) MIN(a, b), second = (unsigned) MAX(a, b);
+
+        (void) close_range(3, first - 1, 0);
+        (void) close_range(first + 1, second - 1, 0);
+        (void) close_range(second + 1, ~0u, 0);
+}
+
+static _Noreturn void guard(int fd, int pidfd)
+{
+        Watched watched = { 0 };
         ssize_t n;
         sigset_t all;
 
@@ -43,33 +92,37 @@ static _Noreturn void guard(int fd, int pidfd, const char *slice)
                         (void) close(null);
                 }
         }
+        keep_only(fd, pidfd);
         if (chdir("/") < 0)
                 _exit(1);
-        do
-                n = read(fd, &byte, 1);
-        while (n < 0 && errno == EINTR);
+        for (;;) {
+                char id[RUN_ID_MAX] = "";
+
+                n = recv(fd, id, RUN_ID_MAX - 1, 0);
+                if (n == RUN_ID_MAX - 1)
+                        toggle(&watched, id);
+                else if (n >= 0 || errno != EINTR)
+                        break;
+        }
         if (n == 0) {
-                /* At once: from now on what the job starts is let through unseen. */
-                (void) cgroup_kill_slice(slice);
+                kill_all(&watched);
                 wait_for_end(pidfd);
                 (void) rundir_clean(NULL, NULL);
         }
         _exit(0);
 }
 
-int guard_start(const char *slice, Guard *ret)
+int guard_start(Guard *ret)
 {
         _cleanup_close_ int pidfd = (int) syscall(SYS_pidfd_open, getpid(), 0);
         int pair[2];
         pid_t pid;
 
-        if (pipe2(pair, O_CLOEXEC) < 0)
+        if (pidfd < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return -errno;
         pid = fork();
-        if (pid == 0) {
-                (void) close(pair[1]);
-                guard(pair[0], pidfd, slice);
-        }
+        if (pid == 0)
+                guard(pair[0], pidfd);
         safe_close(pair[0]);
         if (pid < 0) {
                 int r = -errno;
@@ -81,11 +134,18 @@ int guard_start(const char *slice, Guard *ret)
         return 0;
 }
 
+int guard_toggle(Guard *guard, const char *run_id)
+{
+        ssize_t n = send(guard->fd, run_id, RUN_ID_MAX - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+        return n < 0 ? -errno : 0;
+}
+
 void guard_dismiss(Guard *guard)
 {
         if (guard->fd < 0)
                 return;
-        (void) !write(guard->fd, "", 1);
+        (void) send(guard->fd, "", 1, MSG_NOSIGNAL);
         guard->fd = safe_close(guard->fd);
         while (waitpid(guard->pid, NULL, 0) < 0 && errno == EINTR)
                 ;

@@ -2,8 +2,8 @@
 #pragma once
 
 /* A process that outlives qscope for a moment: when qscope is gone without having said so, its jobs are
- * killed and removed at once. (Should somebody kill both, RuntimeMaxSec= ends the job and the next run
- * removes it.) */
+ * killed and removed at once. (Should somebody kill both, RuntimeMaxSec= ends the jobs and the next run
+ * removes them.) */
 
 #include <sys/types.h>
 
@@ -16,9 +16,11 @@ typedef struct Guard {
 
 #define GUARD_INIT ((Guard){ .fd = -EBADF })
 
-/* To be called before any descriptor is open that must not outlive qscope, above all a run's lock. slice: the
- * job's, killed first. */
-int guard_start(const char *slice, Guard *ret);
+int guard_start(Guard *ret);
+
+/* From here on the guard answers for this run, until it is told so a second time. A negative errno: there is
+ * no guard any more. */
+int guard_toggle(Guard *guard, const char *run_id);
 
 /* All is in order: the guard ends without doing anything. */
 void guard_dismiss(Guard *guard);

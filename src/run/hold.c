@@ -122,12 +122,12 @@ static int open_held(Run *run, Error *e)
         if (r == 0) {
                 run->tasks_fd = openat(run->service_fd, "pids.events", O_RDONLY | O_CLOEXEC);
                 if (run->tasks_fd >= 0)
-                        r = sd_event_add_io(run->event, &run->tasks_source, run->tasks_fd, EPOLLPRI,
+                        r = sd_event_add_io(run->engine->event, &run->tasks_source, run->tasks_fd, EPOLLPRI,
                                         on_tasks_events, run);
         }
         /* Watched from here on: a held stage may have to be killed, too. */
         if (r >= 0)
-                r = sd_event_add_io(run->event, &run->events_source, run->events_fd, EPOLLPRI,
+                r = sd_event_add_io(run->engine->event, &run->events_source, run->events_fd, EPOLLPRI,
                                 on_cgroup_events, run);
         return r < 0 ? error_errno(e, r, "the held process %d cannot be reached", (int) run->pid) : 0;
 }
@@ -179,13 +179,6 @@ static int on_layer_look(_unused_ sd_event_source *source, _unused_ uint64_t use
         return run_timer(run, TIMER_LAYER, LAYER_LOOK_USEC, on_layer_look);
 }
 
-static int on_deadline(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata)
-{
-        Run *run = userdata;
-
-        return run->state == RUN_RUNNING ? run_deadline(run) : 0;
-}
-
 static int on_main_exit(
                 _unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata)
 {
@@ -196,19 +189,31 @@ static int on_main_exit(
         return run_main_ended(run);
 }
 
+static int on_deadline(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata)
+{
+        Run *run = userdata;
+
+        if (run->state != RUN_RUNNING)
+                return 0;
+        /* It may have ended in time, and that waits for its turn behind what other jobs do. */
+        return proc_has_ended(run->pidfd) ? on_main_exit(NULL, run->pidfd, 0, run) : run_deadline(run);
+}
+
 /* The same priority for all that the job does, so that the event loop takes them in turn: endless output must
  * not keep the end from being seen. */
 static int watch(Run *run)
 {
-        int r = sd_event_add_io(run->event, &run->exit_source, run->pidfd, EPOLLIN, on_main_exit, run);
+        int r = sd_event_add_io(
+                        run->engine->event, &run->exit_source, run->pidfd, EPOLLIN, on_main_exit, run);
         if (r >= 0)
                 r = sd_event_source_set_priority(run->exit_source, RUN_PRIORITY_EVIDENCE);
 
         for (size_t i = 0; r >= 0 && i < 2; i++)
-                r = sd_event_add_io(run->event, &run->output_sources[i], capture_fd(run->captures[i]),
+                r = sd_event_add_io(run->engine->event, &run->output_sources[i], capture_fd(run->captures[i]),
                                 EPOLLIN, on_output, run);
         if (r >= 0)
-                r = sd_event_add_io(run->event, &run->life_source, run->life_fd, EPOLLIN, on_life, run);
+                r = sd_event_add_io(
+                                run->engine->event, &run->life_source, run->life_fd, EPOLLIN, on_life, run);
         for (size_t i = 0; r >= 0 && i < 2; i++)
                 r = sd_event_source_set_priority(run->output_sources[i], RUN_PRIORITY_EVIDENCE);
         if (r >= 0 && run->fs)
@@ -272,6 +277,22 @@ int run_release(Run *run)
         Error e = ERROR_INIT;
         int r;
 
+        run_phase(run, PHASE_HELD);
+        r = observe(run, &e);
+        if (r < 0)
+                return run_host_error(run, "isolation_missing",
+                                "systemd leaves out some settings without a word where the kernel or a container "
+                                "cannot give them; run qscope where it can, or ask for less in the policy",
+                                &e);
+        r = open_gate(run, &e);
+        return r < 0 ? run_host_error(run, "stage_failed", NULL, &e) : 0;
+}
+
+int run_hold(Run *run)
+{
+        Error e = ERROR_INIT;
+        int r;
+
         run_phase(run, PHASE_START);
         r = open_held(run, &e);
         if (r < 0)
@@ -280,16 +301,11 @@ int run_release(Run *run)
                             : jobfs_attach(run->fs, run->proc_fd, run->service_fd, run->uid, run->gid, &e);
         if (r < 0)
                 return run_host_error(run, "workspace_failed", NULL, &e);
-        r = observe(run, &e);
-        if (r < 0)
-                return run_host_error(run, "isolation_missing",
-                                "systemd leaves out some settings without a word where the kernel or a container "
-                                "cannot give them; run qscope where it can, or ask for less in the policy",
-                                &e);
         count_errors(run);
         r = observers_attach(run, &e);
         if (r < 0)
                 return run_host_error(run, "observers_failed", NULL, &e);
-        r = open_gate(run, &e);
-        return r < 0 ? run_host_error(run, "stage_failed", NULL, &e) : 0;
+        run_phase(run, PHASE_GATE);
+        run->state = RUN_HELD;
+        return engine_take_turn(run) ? run_release(run) : 0;
 }

@@ -2,6 +2,7 @@
 #include "run/job_run.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "run/audit.h"
 #include "run/planning.h"
@@ -50,35 +51,56 @@ static int make_state_dir(const char *given, bool wanted, char **ret, Error *e)
 }
 
 typedef struct Context {
-        const JobRunOptions *options;
+        Engine *engine;
+        JobRunOptions options;
+        JobRunHandler handler;
+        void *userdata;
         Planning planning;
         const Plan *plan; /* of the planning */
         Outcome *outcome;
         PendingFile *pending;
+        Keep *keep;
         char *state_dir;
-        bool started;          /* so says the journal, which does not say yet how it ended */
-        uint64_t judging_usec; /* CLOCK_MONOTONIC when the run was over */
+        bool started; /* so says the journal, which does not say yet how it ended */
 } Context;
 
-static void context_clear(Context *c)
+static Context *context_free(Context *c)
 {
+        if (!c)
+                return NULL;
         pending_file_free(c->pending);
+        keep_free(c->keep);
         outcome_free(c->outcome);
         planning_clear(&c->planning);
         free(c->state_dir);
+        free(c);
+        return NULL;
 }
+
+DEFINE_CLEANUP(Context *, context_free)
 
 /* Before anything is started: a run whose receipt could not be written must not be. */
 static int open_receipt(Context *c, Error *e)
 {
+        const char *given = c->options.receipt_path;
         _cleanup_free_ char *path = NULL;
+        mode_t own;
+        int r;
 
-        if (c->options->receipt_path && streq(c->options->receipt_path, "-"))
+        if (given && streq(given, "-"))
                 return 0;
-        if (c->options->receipt_path)
-                return pending_file_open(c->options->receipt_path, &c->pending, e);
-        path = text_printf("%s/receipts/%s.json", c->state_dir, c->plan->job_id);
-        return path ? pending_file_open(path, &c->pending, e) : -ENOMEM;
+        if (given)
+                path = strdup(given);
+        else if (c->options.receipts_dir)
+                path = text_printf("%s/%s.json", c->options.receipts_dir, c->plan->job_id);
+        else
+                path = text_printf("%s/receipts/%s.json", c->state_dir, c->plan->job_id);
+        if (!path)
+                return -ENOMEM;
+        own = umask((mode_t) engine_caller_umask(c->engine));
+        r = pending_file_open(path, &c->pending, e);
+        (void) umask(own);
+        return r;
 }
 
 static int check_terminal(const Plan *plan, Error *e)
@@ -90,33 +112,12 @@ static int check_terminal(const Plan *plan, Error *e)
         return 0;
 }
 
-static int execute(Context *c, Error *e)
-{
-        RunOptions options = { .state_dir = c->state_dir,
-                .job_dir = c->options->job_dir,
-                .trusted = c->options->trusted,
-                .tty = c->options->tty };
-        int r;
-
-        c->outcome = outcome_new();
-        if (!c->outcome)
-                return -ENOMEM;
-        if (c->plan->refusals.n > 0) {
-                c->outcome->started_realtime_usec = c->outcome->finished_realtime_usec = now_realtime();
-                return host_read(&c->outcome->host);
-        }
-        audit_started(c->plan);
-        c->started = true;
-        r = run_execute(c->plan, &options, c->outcome);
-        return r < 0 ? error_errno(e, r, "the run") : 0;
-}
-
-static int write_receipt(Context *c, const Judgement *judgement, JobRunResult *ret)
+static int write_receipt(Context *c, const Judgement *judgement, uint64_t judging_usec, JobRunResult *ret)
 {
         int r;
 
         /* What comes after this cannot be in the text any more. */
-        c->outcome->phase_usec[PHASE_WRITE] = now_monotonic() - c->judging_usec;
+        c->outcome->phase_usec[PHASE_WRITE] = now_monotonic() - judging_usec;
         ret->receipt = receipt_build(c->plan, c->outcome, judgement);
         ret->text = ret->receipt ? json_print(ret->receipt, true) : NULL;
         if (!ret->text)
@@ -124,13 +125,16 @@ static int write_receipt(Context *c, const Judgement *judgement, JobRunResult *r
         ret->exit_status = verdict_exit_status(judgement, c->outcome);
         if (c->pending) {
                 r = pending_file_commit(c->pending, ret->text, strlen(ret->text),
-                                c->options->receipt_path != NULL, &ret->receipt_path, &ret->error);
+                                c->options.receipt_path != NULL, &ret->receipt_path, &ret->error);
                 if (r < 0) {
                         /* What cannot be shown afterwards did not happen as agreed. */
                         error_prefix(&ret->error, r, "the receipt is lost");
                         ret->exit_status = 4;
                 }
         }
+        /* Without the receipt nobody could apply it. */
+        if (!c->pending || ret->receipt_path)
+                (void) keep_commit(c->keep, c->plan, judgement, ret->text, &ret->error);
         audit_ended(c->plan, c->outcome, judgement, ret->receipt_path, ret->text,
                         c->pending && !ret->receipt_path);
         c->started = false;
@@ -138,34 +142,114 @@ static int write_receipt(Context *c, const Judgement *judgement, JobRunResult *r
         return ret->summary ? 0 : -ENOMEM;
 }
 
+static void on_ended(void *userdata, bool dismissed)
+{
+        _cleanup_(context_freep) Context *c = userdata;
+        _cleanup_(judgement_freep) Judgement *judgement = NULL;
+        _cleanup_(job_run_result_clear) JobRunResult result = { 0 };
+        uint64_t judging_usec = now_monotonic();
+        Error e = ERROR_INIT;
+        int r = dismissed ? error_set(&e, -ECANCELED, "dismissed before its turn: nothing of it was executed")
+                          : judge(c->plan, c->outcome, &judgement);
+
+        if (r == 0)
+                r = write_receipt(c, judgement, judging_usec, &result);
+        if (r < 0 && !dismissed)
+                error_errno(&e, r, "the run");
+        if (r < 0 && c->started)
+                audit_broken(c->plan, e.text);
+        c->handler(c->userdata, r, &result, &e);
+}
+
+static int begin(Context *c, Error *e)
+{
+        RunOptions options = { .state_dir = c->state_dir,
+                .job_dir = c->options.job_dir,
+                .trusted = c->options.trusted,
+                .tty = c->options.tty };
+        int r;
+
+        c->outcome = outcome_new();
+        if (!c->outcome)
+                return -ENOMEM;
+        if (c->plan->refusals.n == 0) {
+                r = keep_new(c->plan, c->state_dir, c->options.keep, &c->keep);
+                if (r < 0)
+                        return r;
+                options.keep = c->keep;
+                audit_started(c->plan);
+                c->started = true;
+        }
+        r = run_begin(c->engine, c->plan, &options, c->outcome, on_ended, c);
+        if (r < 0)
+                error_errno(e, r, "the run");
+        if (r < 0 && c->started)
+                audit_broken(c->plan, e->text);
+        return r;
+}
+
+int job_start(Engine *engine, Job *job, const JobRunOptions *options, JobRunHandler handler, void *userdata,
+                Error *e)
+{
+        _cleanup_(context_freep) Context *c = calloc(1, sizeof(*c));
+        int r;
+
+        if (!c)
+                return error_errno(e, -ENOMEM, "the run");
+        *c = (Context){ .engine = engine, .options = *options, .handler = handler, .userdata = userdata };
+        r = planning_make(job, options->policy, options->wait_usec, &c->planning, e);
+        c->plan = c->planning.plan;
+        if (r == 0 && options->tty)
+                r = check_terminal(c->plan, e);
+        if (r == 0)
+                r = make_state_dir(options->state_dir, !options->receipt_path, &c->state_dir, e);
+        if (r == 0)
+                r = open_receipt(c, e);
+        if (r == 0)
+                r = begin(c, e);
+        if (r < 0 && e->text[0] == '\0')
+                error_errno(e, r, "the run");
+        if (r < 0)
+                return r;
+        TAKE_PTR(c);
+        return 0;
+}
+
+/* --- one alone --- */
+
+typedef struct Alone {
+        JobRunResult *result;
+        Error *e;
+        bool ended;
+        int r;
+} Alone;
+
+static void on_alone_ended(void *userdata, int r, JobRunResult *result, const Error *e)
+{
+        Alone *alone = userdata;
+
+        alone->ended = true;
+        alone->r = r;
+        *alone->e = *e;
+        *alone->result = *result;
+        *result = (JobRunResult){ 0 };
+}
+
 int job_run(Job *job, const JobRunOptions *options, JobRunResult *ret, Error *e)
 {
-        _cleanup_(context_clear) Context c = { .options = options };
-        _cleanup_(judgement_freep) Judgement *judgement = NULL;
+        _cleanup_(engine_freep) Engine *engine = NULL;
+        Alone alone = { .result = ret, .e = e };
         int r;
 
         *ret = (JobRunResult){ 0 };
         /* From here on there will be a receipt, whoever interrupts: the run looks at what is pending. */
-        r = run_block_signals();
-        if (r == 0)
-                r = planning_make(job, options->policy, &c.planning, e);
-        c.plan = c.planning.plan;
-        if (r == 0 && options->tty)
-                r = check_terminal(c.plan, e);
-        if (r == 0)
-                r = make_state_dir(options->state_dir, !options->receipt_path, &c.state_dir, e);
-        if (r == 0)
-                r = open_receipt(&c, e);
-        if (r == 0)
-                r = execute(&c, e);
-        c.judging_usec = now_monotonic();
-        if (r == 0)
-                r = judge(c.plan, c.outcome, &judgement);
-        if (r == 0)
-                r = write_receipt(&c, judgement, ret);
+        r = engine_new(&engine);
+        if (r < 0)
+                return error_errno(e, r, "the event loop");
+        r = job_start(engine, job, options, on_alone_ended, &alone, e);
+        while (r == 0 && !alone.ended)
+                r = engine_step(engine);
         if (r < 0 && e->text[0] == '\0')
-                error_errno(e, r, "the run");
-        if (r < 0 && c.started)
-                audit_broken(c.plan, e->text);
-        return r;
+                error_errno(e, r, "the event loop");
+        return r < 0 ? r : alone.r;
 }

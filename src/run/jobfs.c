@@ -15,6 +15,7 @@
 #include "sys/inside.h"
 #include "sys/layer.h"
 #include "sys/mount.h"
+#include "sys/namespace.h"
 #include "sys/root.h"
 #include "sys/tree.h"
 #include "sys/workspace.h"
@@ -61,6 +62,7 @@ struct JobFs {
         size_t n_files;
         WorkspaceMounts workspace;
         Places *places;
+        bool shared_sys; /* the host's */
         uid_t uid;
         gid_t gid;
 };
@@ -354,19 +356,6 @@ static int resolve_allowed(JobFs *fs)
         return r;
 }
 
-#define MOVES_MAX 16
-
-typedef struct Moves {
-        MountMove items[MOVES_MAX];
-        size_t n;
-} Moves;
-
-static void moves_add(Moves *moves, int fd, const char *target)
-{
-        assert(moves->n < MOVES_MAX);
-        moves->items[moves->n++] = (MountMove){ fd, target };
-}
-
 static int add_scratch_moves(JobFs *fs, Moves *moves)
 {
         for (ScratchKind kind = 0; kind < _SCRATCH_MAX; kind++) {
@@ -377,8 +366,54 @@ static int add_scratch_moves(JobFs *fs, Moves *moves)
                 r = mount_clone(fs->layer_fd, scratch_name(kind), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &fd);
                 if (r < 0)
                         return r;
-                moves_add(moves, fd, scratch_target(fs, kind));
+                moves_add(moves, fd, scratch_target(fs, kind), MOUNT_ATTACH);
         }
+        return 0;
+}
+
+static int new_sysfs(void *userdata)
+{
+        MountOption options[] = { { "source", "sysfs" }, { 0 } };
+        Error ignored = { 0 };
+
+        return mount_new("sysfs", options,
+                        MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
+                        userdata, &ignored);
+}
+
+static bool is_asked_in(const Plan *plan, const char *top)
+{
+        static const char *const names[] = { "InaccessiblePaths", "TemporaryFileSystem" };
+
+        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+                const PropertyValue *value = property_list_find(&plan->service_properties, names[i]);
+
+                for (size_t j = 0; value && value->list[j]; j++)
+                        if (strstr(value->list[j], top))
+                                return true;
+        }
+        return false;
+}
+
+/* /sys is one for each network: with that of its own, a job does not see the host's interfaces, and neither
+ * can feel the other's locks and watches of its files. The host's /sys stays where there is none, or where
+ * the policy has something mounted in it. */
+static int add_sysfs(JobFs *fs, int proc_fd, Moves *moves)
+{
+        _cleanup_close_ int netns_fd = openat(proc_fd, "ns/net", O_RDONLY | O_CLOEXEC);
+        int fd, r;
+
+        if (netns_fd < 0)
+                return -errno;
+        fs->shared_sys = fs->plan->network == NETWORK_HOST || is_asked_in(fs->plan, "/sys");
+        if (fs->shared_sys)
+                return 0;
+        r = namespace_call(netns_fd, new_sysfs, &fd);
+        if (r == -ENOMEM)
+                return r;
+        fs->shared_sys = r < 0;
+        if (r == 0)
+                moves_add(moves, fd, "/sys", MOUNT_ATTACH);
         return 0;
 }
 
@@ -393,12 +428,12 @@ static int add_system_moves(int service_fd, Moves *moves, Error *e)
         r = mount_new("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, &fd, e);
         if (r < 0)
                 return r;
-        moves_add(moves, fd, "/dev/pts");
+        moves_add(moves, fd, "/dev/pts", MOUNT_ATTACH);
         r = mount_clone(service_fd, "",
                         MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &fd);
         if (r < 0)
                 return error_errno(e, r, "the job's control group cannot be shown to it");
-        moves_add(moves, fd, "/sys/fs/cgroup");
+        moves_add(moves, fd, "/sys/fs/cgroup", MOUNT_ATTACH);
         return 0;
 }
 
@@ -421,22 +456,24 @@ int jobfs_attach(JobFs *fs, int proc_fd, int service_fd, uid_t uid, gid_t gid, E
                 r = resolve_allowed(fs);
         if (r < 0)
                 return r;
-        r = places_attach_system(fs->places, proc_fd, e);
+        r = places_add_system(fs->places, &moves, e);
         if (r < 0)
-                return r;
+                return moves_do(&moves, proc_fd, r, e);
         /* The stage runs on; only its name in the job's root goes, before /run is covered. */
-        moves_add(&moves, -EBADF, STAGE_TARGET);
+        moves_add(&moves, -EBADF, STAGE_TARGET, MOUNT_ATTACH);
         r = add_scratch_moves(fs, &moves);
         if (r < 0)
                 error_errno(e, r, "the job's scratch directories");
+        if (r == 0) {
+                r = add_sysfs(fs, proc_fd, &moves);
+                if (r < 0)
+                        error_errno(e, r, "the job's /sys");
+        }
         if (r == 0)
                 r = add_system_moves(service_fd, &moves, e);
-        if (r == 0) {
-                moves_add(&moves, TAKE_FD(fs->workspace.job_fd), plan->cwd);
-                r = mount_move_into(proc_fd, moves.items, moves.n, e);
-        }
-        for (size_t i = 0; i < moves.n; i++)
-                safe_close(moves.items[i].fd);
+        if (r == 0)
+                moves_add(&moves, TAKE_FD(fs->workspace.job_fd), plan->cwd, MOUNT_ATTACH);
+        r = moves_do(&moves, proc_fd, r, e);
         return r < 0 ? r : places_attach(fs->places, proc_fd, e);
 }
 
@@ -555,6 +592,9 @@ static int note_blind_spots(const JobFs *fs, const TreeResult *result, Outcome *
                 r = outcome_blind_spot(o,
                                 "fs: the workspace could not be mapped and was copied: that took as long as it is "
                                 "large, and hard links, access lists and file capabilities in it were not kept");
+        if (r == 0 && fs->shared_sys)
+                r = outcome_blind_spot(o,
+                                "shared: /sys is the host's: locks of files there are felt outside of the job");
         if (r == 0 && result->unread)
                 r = outcome_blind_spot(o, "fs: sha256 is null where files were too large to be read");
         return r;
@@ -607,4 +647,13 @@ int jobfs_observe(JobFs *fs, Outcome *o, Error *e)
                 r = observe_changes(fs, &rules, o, e);
         change_rules_clear(&rules);
         return r < 0 ? r : expected_observe(&fs->plan->job->expect, open_expected, fs, o, e);
+}
+
+int jobfs_workspace(const JobFs *fs, const char **ret_cwd, char **ret_source)
+{
+        if (!fs->source_path)
+                return -EBADF;
+        *ret_source = strdup(fs->source_path);
+        *ret_cwd = fs->plan->cwd;
+        return *ret_source ? fs->workspace.merged_fd : -ENOMEM;
 }

@@ -40,3 +40,7 @@ void jobfs_look(const JobFs *fs, Outcome *o);
 
 /* After the last process is gone: usage, changes, expected files into the outcome. */
 int jobfs_observe(JobFs *fs, Outcome *o, Error *e);
+
+/* The workspace as the job left it (borrowed), where the job saw it, and where it lies on the host. -EBADF:
+ * there is none. */
+int jobfs_workspace(const JobFs *fs, const char **ret_cwd, char **ret_source);

@@ -11,10 +11,9 @@
 #include "base/path.h"
 #include "sys/file.h"
 #include "sys/inside.h"
-#include "sys/mount.h"
 #include "sys/system.h"
 
-#define MOVES_MAX (2 * POLICY_PATHS_MAX)
+#define VEILS_MAX 64
 
 /* One path of the host that the job sees. */
 typedef struct Shown {
@@ -25,7 +24,10 @@ typedef struct Shown {
 struct Places {
         const Plan *plan;
         int system_fd;
-        char **system; /* names of the directories that are attached at the top */
+        char **system;         /* names of the directories that are attached at the top */
+        char **targets;        /* where; */
+        struct stat *attached; /* and what was attached */
+        char *shared;          /* directories that could not be veiled */
         Shown shown[POLICY_PATHS_MAX];
         size_t n_shown;
         char **read_only; /* paths in the workspace that cannot be written, as the job sees them */
@@ -42,6 +44,9 @@ Places *places_free(Places *places)
         for (size_t i = 0; i < places->n_shown; i++)
                 safe_close(places->shown[i].fd);
         strv_free(places->system);
+        strv_free(places->targets);
+        free(places->attached);
+        free(places->shared);
         strv_free(places->read_only);
         strv_free(places->hidden);
         free(places);
@@ -261,26 +266,6 @@ int places_make_files(const Places *p, int root_fd)
 
 /* --- attaching --- */
 
-typedef struct Moves {
-        MountMove items[MOVES_MAX];
-        size_t n;
-} Moves;
-
-static void moves_add(Moves *moves, int fd, const char *target, MountAction action)
-{
-        assert(moves->n < MOVES_MAX);
-        moves->items[moves->n++] = (MountMove){ fd, target, action };
-}
-
-static int moves_do(Moves *moves, int proc_fd, int r, Error *e)
-{
-        if (r == 0 && moves->n > 0)
-                r = mount_move_into(proc_fd, moves->items, moves->n, e);
-        for (size_t i = 0; i < moves->n; i++)
-                safe_close(moves->items[i].fd);
-        return r;
-}
-
 /* What was made for the job lies over what the system has. */
 static int clone_etc(const Places *p, int *ret_fd, Error *e)
 {
@@ -295,32 +280,94 @@ static int clone_etc(const Places *p, int *ret_fd, Error *e)
                         e);
 }
 
-static int clone_directory(const Places *p, const char *name, int *ret_fd, Error *e)
+static int add_shared(Places *p, const char *target)
 {
+        _cleanup_free_ char *before = p->shared;
+
+        p->shared = text_printf("%s%s%s", before ? before : "", before ? ", " : "", target);
+        return p->shared ? 0 : -ENOMEM;
+}
+
+/* The same files under inodes of the job's own. A lock or a watch (flock(2), inotify(7)) is one of the inode:
+ * on the host's, the host and every other job that sees the file would feel it. An overlay of one layer, and
+ * an empty one since it wants two, is such a view. *ret_fd is negative where there can be none. */
+static int veil(Places *p, const char *lower, const char *target, int *ret_fd)
+{
+        _cleanup_free_ char *layers = text_printf("%s:%s/usr", lower, p->plan->root_dir);
+        MountOption options[] = { { "source", "qscope-veil" }, { "lowerdir", layers }, { "xino", "off" },
+                { 0 } };
+        Error ignored = { 0 };
+
+        *ret_fd = -EBADF;
+        if (!layers)
+                return -ENOMEM;
+        if (mount_has_submounts(lower) == 0 &&
+                        mount_new("overlay", options,
+                                        MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, ret_fd,
+                                        &ignored) == 0)
+                return 0;
+        return add_shared(p, target);
+}
+
+static int clone_directory(Places *p, const char *name, int *ret_fd, Error *e)
+{
+        _cleanup_free_ char *lower = text_printf("/proc/self/fd/%d/%s", p->system_fd, name);
         int r;
 
         if (streq(name, "etc"))
                 return clone_etc(p, ret_fd, e);
-        r = mount_clone(p->system_fd, name, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, ret_fd);
+        r = lower ? veil(p, lower, name, ret_fd) : -ENOMEM;
+        if (r == 0 && *ret_fd < 0)
+                r = mount_clone(p->system_fd, name, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+                                ret_fd);
         return r < 0 ? error_errno(e, r, "/%s of the policy's root", name) : 0;
 }
 
-int places_attach_system(const Places *p, int proc_fd, Error *e)
+static int add_other_system(Places *p, Moves *moves, Error *e)
 {
-        _cleanup_strv_ char **targets = NULL;
-        Moves moves = { 0 };
         int r = 0;
 
+        p->attached = calloc(strv_length(p->system) + 1, sizeof(*p->attached));
+        if (!p->attached)
+                return -ENOMEM;
         for (size_t i = 0; r == 0 && p->system && p->system[i]; i++)
-                r = strv_extendf(&targets, "/%s", p->system[i]);
+                r = strv_extendf(&p->targets, "/%s", p->system[i]);
         for (size_t i = 0; r == 0 && p->system && p->system[i]; i++) {
-                int fd;
+                int fd = -EBADF;
 
                 r = clone_directory(p, p->system[i], &fd, e);
-                if (r == 0)
-                        moves_add(&moves, fd, targets[i], MOUNT_ATTACH);
+                if (r < 0)
+                        return r;
+                moves_add(moves, fd, p->targets[i], MOUNT_ATTACH);
+                if (fstat(fd, &p->attached[i]) < 0)
+                        r = -errno;
         }
-        return moves_do(&moves, proc_fd, r, e);
+        return r;
+}
+
+/* Over what systemd has bound: directories, each where it lies on the host. */
+static int add_host_veils(Places *p, Moves *moves)
+{
+        const PropertyValue *binds = property_list_find(&p->plan->service_properties, "BindReadOnlyPaths");
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && binds && binds->list[i]; i++) {
+                const char *path = binds->list[i] + (binds->list[i][0] == '-');
+                struct stat st;
+                int fd = -EBADF;
+
+                if (strchr(path, ':') || stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+                        continue;
+                r = moves->n < VEILS_MAX ? veil(p, path, path, &fd) : add_shared(p, path);
+                if (r == 0 && fd >= 0)
+                        moves_add(moves, fd, path, MOUNT_VEIL);
+        }
+        return r;
+}
+
+int places_add_system(Places *p, Moves *moves, Error *e)
+{
+        return p->system_fd < 0 ? add_host_veils(p, moves) : add_other_system(p, moves, e);
 }
 
 /* What a path of the job's root leads to, without leaving it. */
@@ -384,7 +431,7 @@ static int attach_hidden(Places *p, int proc_fd, Error *e)
         int r = p->hidden ? make_blanks(p, e) : 0;
 
         for (size_t i = 0; r == 0 && p->hidden && p->hidden[i]; i++) {
-                struct stat st;
+                struct stat st = { 0 };
                 int fd, found = stat_in_root(proc_fd, p->hidden[i], &st, NULL);
 
                 if (is_absent(found))
@@ -429,14 +476,13 @@ static int add_system_facts(const Places *p, int proc_fd, Outcome *o)
 
         for (size_t i = 0; r == 0 && p->system && p->system[i]; i++) {
                 _cleanup_free_ char *path = text_printf("/%s", p->system[i]);
-                bool etc = streq(p->system[i], "etc"), read_only = false, holds;
-                struct stat theirs, ours;
+                bool read_only = false, holds;
+                struct stat theirs;
 
                 if (!path)
                         return -ENOMEM;
-                holds = stat_in_root(proc_fd, path, &theirs, &read_only) == 0 &&
-                        fstatat(p->system_fd, p->system[i], &ours, 0) >= 0 && read_only &&
-                        (etc || same_file(&theirs, &ours));
+                holds = stat_in_root(proc_fd, path, &theirs, &read_only) == 0 && read_only &&
+                        same_file(&theirs, &p->attached[i]);
                 r = add_fact(o, "mount", path, holds, "the policy's root, read-only");
         }
         return r;
@@ -469,6 +515,11 @@ int places_facts(const Places *p, int proc_fd, Outcome *o)
 {
         int r = add_system_facts(p, proc_fd, o);
 
+        if (r == 0 && p->shared)
+                r = outcome_blind_spot(o,
+                                "shared: the host's inodes are used in %s (no overlay over it can be mounted, or "
+                                "something is mounted below it): locks of files there are felt outside of the job",
+                                p->shared);
         if (r == 0)
                 r = add_read_only_facts(p, proc_fd, o);
         return r < 0 ? r : inside_hidden_facts(proc_fd, p->hidden, o);

@@ -7,6 +7,7 @@
 
 #include "core/outcome.h"
 #include "core/plan.h"
+#include "run/moves.h"
 
 typedef struct Places Places;
 
@@ -25,8 +26,8 @@ int places_mount_points(const Places *places, char ***ret);
 /* Those that are files; their directories are there. */
 int places_make_files(const Places *places, int root_fd);
 
-/* Before anything else is attached. */
-int places_attach_system(const Places *places, int proc_fd, Error *e);
+/* Before anything else is attached: the other system, or the host's with inodes of the job's own. */
+int places_add_system(Places *places, Moves *moves, Error *e);
 
 /* After everything else. */
 int places_attach(Places *places, int proc_fd, Error *e);

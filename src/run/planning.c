@@ -28,12 +28,13 @@ static int judge_resolved_cwd(Planning *p)
         return reason_add(&p->plan->refusals, "workspace_refused", "%s", e.text);
 }
 
-static int make(Job *job, const char *policy, Planning *p, Error *e)
+static int make(Job *job, const char *policy, uint64_t wait_usec, Planning *p, Error *e)
 {
         PlanContext context = { .run_id = p->run_id,
                 .env = environ,
                 .runtime_dir = RUNTIME_DIR,
-                .stage_path = QSCOPE_STAGE_PATH };
+                .stage_path = QSCOPE_STAGE_PATH,
+                .wait_usec = wait_usec };
         int r = load_policy(policy ? policy : job->policy ? job->policy : "default", &p->policy, e);
 
         if (r == 0)
@@ -50,12 +51,12 @@ static int make(Job *job, const char *policy, Planning *p, Error *e)
         return r < 0 ? r : judge_resolved_cwd(p);
 }
 
-int planning_make(Job *job, const char *policy, Planning *ret, Error *e)
+int planning_make(Job *job, const char *policy, uint64_t wait_usec, Planning *ret, Error *e)
 {
         int r;
 
         *ret = (Planning){ 0 };
-        r = make(job, policy, ret, e);
+        r = make(job, policy, wait_usec, ret, e);
         if (r < 0)
                 planning_clear(ret);
         if (r == -ENOMEM && e->text[0] == '\0')

@@ -13,9 +13,10 @@ typedef struct Planning {
         char run_id[RUN_ID_MAX];
 } Planning;
 
-/* policy: a name that overrides the job's; NULL: the job's, else "default". The job gets the policy's
- * defaults. 0 (look at plan->refusals), or a negative errno with a sentence when there can be no plan. */
-int planning_make(Job *job, const char *policy, Planning *ret, Error *e);
+/* wait_usec: how long its stage may have to wait for its turn. policy: a name that overrides the job's; NULL:
+ * the job's, else "default". The job gets the policy's defaults. 0 (look at plan->refusals), or a negative
+ * errno with a sentence when there can be no plan. */
+int planning_make(Job *job, const char *policy, uint64_t wait_usec, Planning *ret, Error *e);
 void planning_clear(Planning *planning);
 
 /* The directory of the job's file: what lies there may be its input. NULL: it came through a pipe. */

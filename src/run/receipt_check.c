@@ -4,7 +4,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#define READ_SIZE KIB(64)
+#include "sys/file.h"
+
 #define ASIDE_MAX 100000u
 #define GAP_MAX   16u /* of the numbers of what was kept aside: someone may have removed some */
 
@@ -24,29 +25,6 @@ bool receipt_state_is_bad(ReceiptState state)
                state == RECEIPT_UNTESTED;
 }
 
-static int hash_file(int fd, uint64_t size, char sha256[static HASH_HEX_MAX])
-{
-        _cleanup_free_ uint8_t *buffer = malloc(READ_SIZE);
-        Hash hash;
-
-        if (!buffer)
-                return -ENOMEM;
-        hash_init(&hash);
-        /* Never more than was recorded: the file may be growing. */
-        while (size > 0) {
-                ssize_t n = read(fd, buffer, MIN(size, (uint64_t) READ_SIZE));
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n <= 0)
-                        return n < 0 ? -errno : -EPIPE;
-                hash_update(&hash, buffer, (size_t) n);
-                size -= (uint64_t) n;
-        }
-        hash_finish(&hash, sha256);
-        return 0;
-}
-
 /* A FIFO would block, and a link is not what qscope wrote. */
 static ReceiptState check_file(const char *path, uint64_t bytes, const char *wanted)
 {
@@ -63,7 +41,7 @@ static ReceiptState check_file(const char *path, uint64_t bytes, const char *wan
                 return RECEIPT_UNTESTED;
         if (!S_ISREG(st.st_mode) || (uint64_t) st.st_size != bytes)
                 return RECEIPT_CHANGED;
-        r = hash_file(fd, bytes, sha256);
+        r = file_hash(fd, bytes, sha256);
         if (r < 0)
                 return r == -EPIPE ? RECEIPT_CHANGED : RECEIPT_UNTESTED;
         return streq(sha256, wanted) ? RECEIPT_INTACT : RECEIPT_CHANGED;

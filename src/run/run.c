@@ -2,16 +2,12 @@
 #include "run/run.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "run/state.h"
 #include "sys/cgroup.h"
 #include "sys/gate.h"
 #include "sys/host.h"
-#include "sys/mount.h"
 
 #define STOP_TIMEOUT (30 * USEC_PER_SEC)
 
@@ -19,7 +15,9 @@ void run_phase(Run *run, Phase ended)
 {
         uint64_t now = now_monotonic();
 
-        run->outcome->phase_usec[ended] = now - run->phase_start_usec;
+        uint64_t *phase = &run->outcome->phase_usec[ended];
+
+        *phase = (*phase == UNKNOWN ? 0 : *phase) + now - run->phase_start_usec;
         run->phase_start_usec = now;
 }
 
@@ -29,8 +27,8 @@ int run_timer(Run *run, RunTimer timer, uint64_t usec, sd_event_time_handler_t h
 
         run_timer_off(run, timer);
         /* From now, not from when the event loop last woke up: a deadline must not come early. */
-        r = sd_event_add_time(run->event, &run->timers[timer], CLOCK_MONOTONIC, now_monotonic() + usec, 1000,
-                        handler, run);
+        r = sd_event_add_time(run->engine->event, &run->timers[timer], CLOCK_MONOTONIC,
+                        now_monotonic() + usec, 1000, handler, run);
         return r < 0 ? r : sd_event_source_set_priority(run->timers[timer], RUN_PRIORITY_TIME);
 }
 
@@ -57,16 +55,30 @@ void run_lose_evidence(Run *run, const char *format, ...)
         va_end(ap);
 }
 
+/* The rest comes when nothing of this run is on the stack any more. */
 static int done(Run *run)
 {
         run->state = RUN_DONE;
-        return sd_event_exit(run->event, 0);
+        return sd_event_source_set_enabled(run->done_source, SD_EVENT_ONESHOT);
+}
+
+static void on_stopped(void *userdata, int r, const Error *e);
+
+static int ask_stop(Run *run)
+{
+        return manager_stop(run->engine->manager, run->plan->slice, on_stopped, run, NULL);
 }
 
 static void on_stopped(void *userdata, int r, _unused_ const Error *e)
 {
         Run *run = userdata;
 
+        /* A bus that went away in the meantime is tried once more. */
+        if (r == -ENOTCONN && !run->stop_retried) {
+                run->stop_retried = true;
+                if (ask_stop(run) >= 0)
+                        return;
+        }
         run->stop_failed = r < 0 && r != -ENOENT;
         (void) done(run);
 }
@@ -79,33 +91,18 @@ static int on_stop_timeout(_unused_ sd_event_source *source, _unused_ uint64_t u
         return done(run);
 }
 
-/* A bus that went away in the meantime is tried once more. */
-static int ask_stop(Run *run)
-{
-        Manager *again;
-        int r = manager_stop(run->manager, run->plan->slice, on_stopped, run, NULL);
-
-        if (r >= 0)
-                return r;
-        r = manager_connect(run->event, &again, NULL);
-        if (r < 0)
-                return r;
-        manager_free(run->manager);
-        run->manager = again;
-        return manager_stop(run->manager, run->plan->slice, on_stopped, run, NULL);
-}
-
 int run_stop(Run *run)
 {
         if (run->state >= RUN_STOPPING)
                 return 0;
         run->state = RUN_STOPPING;
+        engine_end_turn(run);
         for (RunTimer timer = 0; timer < _RUN_TIMER_MAX; timer++)
                 run_timer_off(run, timer);
         run->events_source = sd_event_source_disable_unref(run->events_source);
         if (!run->units_asked)
                 return done(run);
-        manager_cancel(run->manager);
+        manager_cancel(run->engine->manager, run);
         (void) run_timer(run, TIMER_WATCHDOG, STOP_TIMEOUT, on_stop_timeout);
         if (ask_stop(run) < 0) {
                 run->stop_failed = true;
@@ -114,13 +111,11 @@ int run_stop(Run *run)
         return 0;
 }
 
-static int on_signal(_unused_ sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+void run_abort(Run *run, int signal)
 {
-        Run *run = userdata;
-
         if (run->outcome->abort_signal == 0 && run->state < RUN_STOPPING)
-                run->outcome->abort_signal = (int) info->ssi_signo;
-        return run->units_asked ? run_kill(run) : run_stop(run);
+                run->outcome->abort_signal = signal;
+        (void) (run->units_asked ? run_kill(run) : run_stop(run));
 }
 
 static bool wants_whole(const ExpectStream *expect)
@@ -133,9 +128,9 @@ static InputScope input_scope(const Run *run)
 {
         InputScope scope = {
                 .cwd = run->plan->workspace == WORKSPACE_OVERLAY ? run->plan->cwd : NULL,
-                .job_dir = run->options->job_dir,
+                .job_dir = run->options.job_dir,
                 .hidden = run->plan->policy->hidden_paths,
-                .trusted = run->options->trusted,
+                .trusted = run->options.trusted,
         };
 
         if (run->fs) {
@@ -182,7 +177,7 @@ static int open_streams(Run *run, Error *e)
                 r = gate_open(&run->gate_fd, &run->stage_fd);
         if (r < 0)
                 return error_errno(e, r, "pipes and sockets");
-        return run->options->tty ? take_terminal(run, e) : input_stdin(&scope, job, &run->stdin_fd, e);
+        return run->options.tty ? take_terminal(run, e) : input_stdin(&scope, job, &run->stdin_fd, e);
 }
 
 /* Which controller each limit needs. */
@@ -242,41 +237,15 @@ static int fail(Run *run, const char *code, const char *remedy, const Error *e)
         return -EHOSTDOWN;
 }
 
-static int connect_host(Run *run)
+static int check_host(Run *run)
 {
+        unsigned version = manager_version_number(run->engine->manager);
         const char *code;
         Error e = ERROR_INIT;
-        int r;
 
-        if (geteuid() != 0) {
-                error_set(&e, -EPERM, "qscope must be root to ask systemd for an isolated unit");
-                return fail(run, "not_root", "run it as root (sudo qscope …)", &e);
-        }
-        r = guard_start(run->plan->slice, &run->guard);
-        if (r < 0) {
-                error_errno(&e, r, "the guard process cannot be started");
-                return fail(run, "internal", NULL, &e);
-        }
-        r = manager_connect(run->event, &run->manager, &e);
-        if (r < 0)
-                return r == -EHOSTDOWN ? fail(run, "no_systemd",
-                                                         "run qscope on a host that systemd booted, or in tools/bed",
-                                                         &e)
-                                       : fail(run, "bus_unavailable", "start it: systemctl start dbus.socket",
-                                                         &e);
-        run->outcome->host.systemd = strdup(manager_version(run->manager));
-        if (manager_version_number(run->manager) < MANAGER_VERSION_MIN) {
-                error_set(&e, -EOPNOTSUPP, "systemd %s is too old: ExitType=cgroup and more came with %d",
-                                manager_version(run->manager), MANAGER_VERSION_MIN);
-                return fail(run, "systemd_too_old", "upgrade systemd", &e);
-        }
-        if (check_properties(run->plan, manager_version_number(run->manager), &e) < 0)
+        if (check_properties(run->plan, version, &e) < 0)
                 return fail(run, "systemd_too_old",
                                 "upgrade systemd, or leave the property out of the policy", &e);
-        if (rundir_clean(run->manager, &e) < 0)
-                (void) outcome_blind_spot(
-                                run->outcome, "what an earlier run left could not be removed: %s", e.text);
-        e = ERROR_INIT;
         if (check_controllers(run->plan, &code, &e) < 0)
                 return fail(run, code,
                                 "boot with the unified hierarchy (systemd.unified_cgroup_hierarchy=1), or set the limit to null in the policy",
@@ -301,7 +270,7 @@ static bool is_bad_cwd(Run *run, int r)
 static int prepare_files(Run *run)
 {
         Error e = ERROR_INIT;
-        int r = jobfs_new(run->plan, rundir_root_fd(run->dir), run->options->state_dir,
+        int r = jobfs_new(run->plan, rundir_root_fd(run->dir), run->options.state_dir,
                         run->outcome->host.hostname, &run->fs, &e);
 
         if (r < 0)
@@ -313,12 +282,13 @@ static int prepare_files(Run *run)
 static int prepare(Run *run)
 {
         Error e = ERROR_INIT;
-        int r = mount_namespace_own();
+        int r = guard_toggle(&run->engine->guard, run->plan->run_id);
 
         if (r < 0) {
-                error_errno(&e, r, "a mount namespace of its own");
+                error_errno(&e, r, "the guard process");
                 return fail(run, "internal", NULL, &e);
         }
+        run->guarded = true;
         r = rundir_new(run->plan->run_id, &run->dir, &e);
         if (r < 0)
                 return fail(run, "internal", NULL, &e);
@@ -334,46 +304,6 @@ static int prepare(Run *run)
         return 0;
 }
 
-static const int abort_signals[] = { SIGINT, SIGTERM, SIGHUP };
-
-int run_block_signals(void)
-{
-        sigset_t set;
-
-        (void) sigemptyset(&set);
-        for (size_t i = 0; i < ELEMENTSOF(abort_signals); i++)
-                (void) sigaddset(&set, abort_signals[i]);
-        return sigprocmask(SIG_BLOCK, &set, NULL) < 0 ? -errno : 0;
-}
-
-static int add_signals(Run *run)
-{
-        int r = run_block_signals();
-
-        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(abort_signals); i++)
-                r = sd_event_add_signal(run->event, &run->signals[i], abort_signals[i], on_signal, run);
-        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(abort_signals); i++)
-                r = sd_event_source_set_priority(run->signals[i], RUN_PRIORITY_TIME);
-        return r < 0 ? r : 0;
-}
-
-/* Deep trees are walked with a few descriptors for each level, and images are larger than a caller's ulimit.
- */
-const __rlimit_resource_t run_raised_limits[RUN_RAISED_LIMITS] = { RLIMIT_NOFILE, RLIMIT_FSIZE };
-
-static void raise_own_limits(Run *run)
-{
-        for (size_t i = 0; i < ELEMENTSOF(run_raised_limits); i++) {
-                struct rlimit limit;
-
-                if (getrlimit(run_raised_limits[i], &limit) < 0)
-                        continue;
-                run->caller_limits[i] = limit;
-                limit.rlim_cur = limit.rlim_max;
-                (void) setrlimit(run_raised_limits[i], &limit);
-        }
-}
-
 static void collect_streams(Run *run)
 {
         StreamRecord *records[] = { &run->outcome->out, &run->outcome->err };
@@ -386,7 +316,7 @@ static void collect_streams(Run *run)
         }
 }
 
-static void clear(Run *run)
+static void release(Run *run)
 {
         sd_event_source **sources[] = {
                 &run->gate_source,
@@ -396,6 +326,7 @@ static void clear(Run *run)
                 &run->tasks_source,
                 &run->output_sources[0],
                 &run->output_sources[1],
+                &run->done_source,
         };
         int *fds[] = {
                 &run->gate_fd,
@@ -414,8 +345,6 @@ static void clear(Run *run)
 
         for (size_t i = 0; i < ELEMENTSOF(sources); i++)
                 *sources[i] = sd_event_source_disable_unref(*sources[i]);
-        for (size_t i = 0; i < ELEMENTSOF(run->signals); i++)
-                run->signals[i] = sd_event_source_disable_unref(run->signals[i]);
         for (RunTimer timer = 0; timer < _RUN_TIMER_MAX; timer++)
                 run_timer_off(run, timer);
         for (size_t i = 0; i < ELEMENTSOF(fds); i++)
@@ -429,37 +358,73 @@ static void clear(Run *run)
         bounded_reap(run);
         run->fs = jobfs_free(run->fs);
         run->dir = run->stop_failed ? rundir_abandon(run->dir) : rundir_free(run->dir);
-        run->manager = manager_free(run->manager);
-        run->event = sd_event_unref(run->event);
-        guard_dismiss(&run->guard);
+        if (run->engine->manager)
+                manager_cancel(run->engine->manager, run);
+        if (run->units_asked && !is_bounded(run))
+                manager_forget(run->engine->manager, run->plan->service);
+        /* Whose units could not be stopped stays the guard's. */
+        if (run->guarded && !run->stop_failed)
+                (void) guard_toggle(&run->engine->guard, run->plan->run_id);
 }
 
-static int loop(Run *run)
+Run *run_free(Run *run)
+{
+        Run **p = &run->engine->runs;
+
+        while (*p && *p != run)
+                p = &(*p)->next;
+        if (*p)
+                *p = run->next;
+        engine_end_turn(run);
+        release(run);
+        free(run);
+        return NULL;
+}
+
+static int on_done(_unused_ sd_event_source *source, void *userdata)
+{
+        Run *run = userdata;
+        RunHandler handler = run->handler;
+        void *handler_data = run->userdata;
+        bool dismissed = run->dismissed;
+
+        collect_streams(run);
+        run->outcome->finished_realtime_usec = now_realtime();
+        run_free(run);
+        handler(handler_data, dismissed);
+        return 0;
+}
+
+static void start(Run *run)
 {
         Error e = ERROR_INIT;
         int r;
 
-        if (connect_host(run) < 0 || prepare(run) < 0)
-                return 0;
+        if (run->plan->refusals.n > 0 || engine_open(run->engine, run->outcome) < 0 || check_host(run) < 0 ||
+                        prepare(run) < 0) {
+                (void) done(run);
+                return;
+        }
         r = run_start(run, &e);
         if (r < 0) {
                 (void) fail(run, "start_refused", NULL, &e);
-                return 0;
+                (void) done(run);
+                return;
         }
         r = run->fs ? jobfs_make_layer(run->fs, &e) : 0;
         if (r < 0)
                 (void) run_host_error(run, "layer_failed", NULL, &e);
-        r = sd_event_loop(run->event);
-        return r < 0 ? r : 0;
 }
 
-int run_execute(const Plan *plan, const RunOptions *options, Outcome *outcome)
+static Run *new_run(Engine *engine)
 {
-        Run run = {
-                .plan = plan,
-                .options = options,
-                .outcome = outcome,
-                .guard = GUARD_INIT,
+        Run *run = calloc(1, sizeof(*run));
+
+        if (!run)
+                return NULL;
+        *run = (Run){
+                .engine = engine,
+                .next = engine->runs,
                 .gate_fd = -EBADF,
                 .stage_fd = -EBADF,
                 .life_fd = -EBADF,
@@ -475,23 +440,36 @@ int run_execute(const Plan *plan, const RunOptions *options, Outcome *outcome)
                 .output_fds = { -EBADF, -EBADF },
                 .phase_start_usec = now_monotonic(),
         };
+        engine->runs = run;
+        return run;
+}
+
+int run_begin(Engine *engine, const Plan *plan, const RunOptions *options, Outcome *outcome,
+                RunHandler handler, void *userdata)
+{
+        Run *run = new_run(engine);
         int r;
 
+        if (!run)
+                return -ENOMEM;
+        run->plan = plan;
+        run->options = *options;
+        run->outcome = outcome;
+        run->handler = handler;
+        run->userdata = userdata;
         outcome->started_realtime_usec = now_realtime();
-        (void) umask(0022); /* whatever the caller's is: the job's root must be readable */
-        raise_own_limits(&run);
         r = host_read(&outcome->host);
-        if (r == 0)
+        if (r == 0 && plan->refusals.n == 0)
                 r = outcome_blind_spot(
                                 outcome, "usage.memory_peak_bytes includes systemd's own start of the unit");
         if (r == 0)
-                r = sd_event_new(&run.event);
+                r = sd_event_add_defer(engine->event, &run->done_source, on_done, run);
         if (r >= 0)
-                r = add_signals(&run);
-        if (r >= 0)
-                r = loop(&run);
-        collect_streams(&run);
-        outcome->finished_realtime_usec = now_realtime();
-        clear(&run);
-        return r;
+                r = sd_event_source_set_enabled(run->done_source, SD_EVENT_OFF);
+        if (r < 0) {
+                run_free(run);
+                return r;
+        }
+        start(run);
+        return 0;
 }

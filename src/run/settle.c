@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "run/keep.h"
 #include "run/state.h"
 #include "run/watch_processes.h"
 #include "sys/cgroup.h"
@@ -64,8 +65,11 @@ static void record_status(Run *run, const ServiceStatus *status)
                              (streq(status->active_state, "deactivating") ||
                                              streq(status->active_state, "inactive") ||
                                              streq(status->active_state, "failed"));
-        /* qscope itself may have been stopped at the deadline, and the job gone on. */
-        if (status->exit_usec > run->released_usec + run->plan->timeout_usec)
+        /* qscope may have been busy with other jobs when it ended, or stopped at the deadline, and the job
+         * gone on: systemd saw its end, too. */
+        if (run->main_ended && status->exit_usec > run->released_usec)
+                o->duration_usec = MIN(o->duration_usec, status->exit_usec - run->released_usec);
+        if (run->main_ended && o->duration_usec != UNKNOWN && o->duration_usec > run->plan->timeout_usec)
                 o->timed_out = true;
         /* What our own SIGKILL did to it is not the job's end. */
         if (o->timed_out || o->abort_signal != 0)
@@ -79,7 +83,7 @@ static void record_status(Run *run, const ServiceStatus *status)
         }
 }
 
-/* The manager may be busy, or start anew (daemon-reexec): it is asked again, and the bus too if need be. */
+/* The manager may be busy, or start anew (daemon-reexec), or the bus: it is asked again. */
 static void on_status(void *userdata, int r, const ServiceStatus *status)
 {
         Run *run = userdata;
@@ -99,14 +103,6 @@ static void on_status(void *userdata, int r, const ServiceStatus *status)
                 (void) run_advance(run);
                 return;
         }
-        if (r == -ENOTCONN || r == -ECONNRESET) {
-                Manager *again;
-
-                if (manager_connect(run->event, &again, NULL) >= 0) {
-                        manager_free(run->manager);
-                        run->manager = again;
-                }
-        }
         (void) run_timer(run, TIMER_STATUS, delay, on_status_timer);
 }
 
@@ -122,7 +118,7 @@ static void ask_status(Run *run)
                         record_status(run, &none);
                 return;
         }
-        r = manager_status(run->manager, run->plan->service, on_status, run);
+        r = manager_status(run->engine->manager, run->plan->service, on_status, run);
         if (r < 0)
                 on_status(run, r, &none);
 }
@@ -172,7 +168,9 @@ static void freeze(Run *run)
                 };
 
                 (void) poll(fds, ELEMENTSOF(fds), 10);
-                processes_serve(run);
+                /* Nor must other jobs wait for it. */
+                for (Run *any = run->engine->runs; any; any = any->next)
+                        processes_serve(any);
         }
 }
 
@@ -379,6 +377,8 @@ static int observe(Run *run)
         r = run->fs ? jobfs_observe(run->fs, run->outcome, &e) : bounded_observe(run, &e);
         if (r < 0)
                 run_lose_evidence(run, "%s", e.text[0] ? e.text : strerror(-r));
+        if (run->fs)
+                keep_take(run->options.keep, run->fs, run->outcome);
         run_phase(run, PHASE_DIFF);
         return 0;
 }

@@ -76,7 +76,7 @@ static int hold(Run *run)
                 return 0;
         run_timer_off(run, TIMER_WATCHDOG);
         run_timer_off(run, TIMER_STATUS);
-        return run_release(run);
+        return run_hold(run);
 }
 
 static int on_gate(
@@ -174,7 +174,7 @@ static int on_look_again(_unused_ sd_event_source *source, _unused_ uint64_t use
 
         if (run->state != RUN_STARTING || run->ready)
                 return 0;
-        return manager_status(run->manager, run->plan->service, on_start_status, run) < 0
+        return manager_status(run->engine->manager, run->plan->service, on_start_status, run) < 0
                                ? run_timer(run, TIMER_STATUS, LOOK_DELAY, on_look_again)
                                : 0;
 }
@@ -226,13 +226,14 @@ int run_start(Run *run, Error *e)
         request.pid = run->child;
         r = run->netns_fd >= 0 && !network ? -ENOMEM : 0;
         if (r >= 0)
-                r = sd_event_add_io(run->event, &run->gate_source, run->gate_fd, EPOLLIN, on_gate, run);
+                r = sd_event_add_io(
+                                run->engine->event, &run->gate_source, run->gate_fd, EPOLLIN, on_gate, run);
         if (r >= 0)
                 r = run_timer(run, TIMER_WATCHDOG, START_TIMEOUT, on_start_timeout);
         if (r < 0)
                 return error_errno(e, r, "the event loop");
         run_phase(run, PHASE_PREPARE);
-        r = manager_start(run->manager, &request, on_started, run, e);
+        r = manager_start(run->engine->manager, &request, on_started, run, e);
         if (r < 0)
                 return r;
         run->units_asked = true;

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <systemd/sd-event.h>
 
+#include "run/engine.h"
 #include "run/guard.h"
 #include "run/input.h"
 #include "run/jobfs.h"
@@ -19,6 +20,7 @@
 
 typedef enum RunState {
         RUN_STARTING, /* the manager has been asked; the stage is not at the gate yet */
+        RUN_HELD,     /* it is at the gate, and waits for its turn */
         RUN_RUNNING,  /* the gate is open */
         RUN_DRAINING, /* the main process has ended; what is left has the grace */
         RUN_KILLING,  /* everything has been killed; not everything is gone */
@@ -36,25 +38,42 @@ typedef enum RunTimer {
         _RUN_TIMER_MAX
 } RunTimer;
 
-#define RUN_RAISED_LIMITS 2
-extern const __rlimit_resource_t run_raised_limits[RUN_RAISED_LIMITS];
-
 /* In the event loop, what runs out comes first: no flood of events may keep a job alive beyond its time. What
  * a job says and does comes next, in turns; then what the manager says. */
 #define RUN_PRIORITY_TIME     (SD_EVENT_PRIORITY_IMPORTANT - 10)
 #define RUN_PRIORITY_EVIDENCE SD_EVENT_PRIORITY_IMPORTANT
 
+#define ENGINE_RAISED_LIMITS 2
+#define ENGINE_SIGNALS       3
+extern const __rlimit_resource_t engine_raised_limits[ENGINE_RAISED_LIMITS];
+
+struct Engine {
+        sd_event *event;
+        Manager *manager; /* NULL: not connected yet */
+        Guard guard;
+        int mntns_fd; /* the caller's mount namespace; -EBADF: this is still in it */
+        sd_event_source *signals[ENGINE_SIGNALS];
+        int signal;
+        struct rlimit caller_limits[ENGINE_RAISED_LIMITS];
+        mode_t caller_umask;
+        Error left_behind; /* why what dead runs left could not be removed */
+        struct Run *runs;  /* the youngest first */
+        size_t turns, turns_taken;
+        sd_event_source *turn_source; /* a turn has ended */
+};
+
 typedef struct Run {
+        Engine *engine;
+        struct Run *next; /* of the engine's */
         const Plan *plan;
-        const RunOptions *options;
+        RunOptions options;
         Outcome *outcome;
+        RunHandler handler;
+        void *userdata;
         RunState state;
 
-        Guard guard;
         RunDir *dir;
         JobFs *fs;
-        sd_event *event;
-        Manager *manager;
 
         int gate_fd, stage_fd, life_fd;
         int netns_fd; /* the job's network namespace; -EBADF: the host's */
@@ -72,23 +91,28 @@ typedef struct Run {
         uint64_t outer_oom_base;
 
         sd_event_source *gate_source, *life_source, *exit_source, *events_source, *tasks_source,
-                        *sockets_source, *output_sources[2];
-        sd_event_source *timers[_RUN_TIMER_MAX], *signals[3];
+                        *sockets_source, *output_sources[2], *done_source;
+        sd_event_source *timers[_RUN_TIMER_MAX];
 
         pid_t child; /* bounded: the stage, started by us and not waited for yet; 0: none */
-        struct rlimit caller_limits[RUN_RAISED_LIMITS];
         bool scope_made;
 
         pid_t pid;
         uid_t uid;
         gid_t gid;
-        bool units_asked, ready, exec_settled, main_ended, status_known, stop_failed;
+        bool dismissed, has_turn, turn_ended, guarded, units_asked, ready, exec_settled, main_ended,
+                        status_known, stop_failed, stop_retried;
         unsigned status_tries;
         uint64_t released_usec; /* CLOCK_MONOTONIC */
         uint64_t released_boottime_usec;
         uint64_t killed_usec; /* when all that was left was killed; 0: not yet */
         uint64_t phase_start_usec;
 } Run;
+
+/* Gives up all that a run has and takes it out of its engine. What it started must be gone. */
+Run *run_free(Run *run);
+/* qscope has been told to stop. */
+void run_abort(Run *run, int signal);
 
 /* Ends the phase that has been going on since the last call. */
 void run_phase(Run *run, Phase ended);
@@ -103,6 +127,11 @@ void run_timer_off(Run *run, RunTimer timer);
 /* Stops the units, after the last process is gone or because none ever came. */
 int run_stop(Run *run);
 
+/* --- engine.c: whose turn it is --- */
+bool engine_take_turn(Run *run);
+/* Nothing of it lives any more. Without a turn it does nothing. */
+void engine_end_turn(Run *run);
+
 /* --- start.c: until the stage is at the gate --- */
 
 /* Asks the manager for the units; what follows comes as events. */
@@ -113,6 +142,10 @@ void run_settle_exec(Run *run);
 int on_life(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 
 /* --- hold.c: the stage is at the gate --- */
+
+/* All that can be done before it is its turn; and then the rest, if it is. */
+int run_hold(Run *run);
+/* It is its turn: looks whether the isolation is there, and opens the gate. */
 int run_release(Run *run);
 
 /* --- observers.c: what the job starts, opens and tries to reach. A kind of evidence that this host cannot

@@ -202,8 +202,8 @@ int network_attach(Run *run, Error *e)
                 r = outcome_blind_spot(
                                 run->outcome, "egress: which process tried is not known (%s)", strerror(-r));
         if (r >= 0)
-                r = sd_event_add_io(run->event, &network->source, sink_fd(network->sink), EPOLLIN, on_packets,
-                                run);
+                r = sd_event_add_io(run->engine->event, &network->source, sink_fd(network->sink), EPOLLIN,
+                                on_packets, run);
         if (r >= 0)
                 r = sd_event_source_set_priority(network->source, RUN_PRIORITY_EVIDENCE);
         return r < 0 ? error_errno(e, r, "the sink of the job's network") : 0;

@@ -114,7 +114,7 @@ static bool find_program(_unused_ void *userdata, pid_t pid, char **ret_path, ch
 
 static int watch_source(Run *run, int fd, sd_event_io_handler_t handler, sd_event_source **ret)
 {
-        int r = sd_event_add_io(run->event, ret, fd, EPOLLIN, handler, run);
+        int r = sd_event_add_io(run->engine->event, ret, fd, EPOLLIN, handler, run);
 
         if (r >= 0)
                 r = sd_event_source_set_priority(*ret, RUN_PRIORITY_EVIDENCE);
@@ -136,8 +136,8 @@ static int open_trace(Run *run, ProcessWatch *watch)
 static int open_programs(Run *run, ProcessWatch *watch, Error *e)
 {
         Error reason = ERROR_INIT;
-        /* In the posture bounded, too, the mounts are not the host's but those of our own namespace, in which
-         * the stage was started: nobody else is held up. */
+        /* In the posture bounded, too, the mounts are not the host's but those of a namespace of the job's
+         * own: nobody else is held up. */
         int r = programs_open(run->proc_fd, &watch->programs, &reason);
 
         if (r == 0 && programs_unwatched(watch->programs) && may_run_is_asked(run))

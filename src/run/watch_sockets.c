@@ -47,7 +47,7 @@ int watch_sockets_attach(Run *run, _unused_ Error *e)
         if (r == 0)
                 r = sockets_open(netns_fd, id, &run->sockets);
         if (r == 0 && !shared)
-                r = sd_event_add_io(run->event, &run->sockets_source, sockets_closed_fd(run->sockets),
+                r = sd_event_add_io(run->engine->event, &run->sockets_source, sockets_closed_fd(run->sockets),
                                 EPOLLIN, on_closed, run);
         if (r < 0) {
                 run->sockets = sockets_free(run->sockets);

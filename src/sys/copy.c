@@ -38,7 +38,7 @@ int copy_data(int src_fd, int dst_fd)
 }
 
 /* Attributes of the user name space only; the destination may not have them. */
-static int copy_xattrs(int src_fd, int dst_fd)
+int copy_xattrs(int src_fd, int dst_fd)
 {
         _cleanup_free_ char *names = malloc(NAMES_MAX), *value = malloc(VALUE_MAX);
         ssize_t n;

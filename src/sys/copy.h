@@ -22,3 +22,6 @@ int copy_tree(int src_fd, int dst_fd, const CopyOwner *owner, Error *e);
 
 /* The rest of one open file into another. */
 int copy_data(int src_fd, int dst_fd);
+
+/* The attributes user.* of one open file to another; the destination's file system may not have them. */
+int copy_xattrs(int src_fd, int dst_fd);

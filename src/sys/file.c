@@ -60,6 +60,17 @@ static int open_regular(const char *path, Error *e)
         return TAKE_FD(fd);
 }
 
+int file_read_fd(int fd, size_t max, char **ret, size_t *ret_size)
+{
+        struct stat st;
+
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        if (!S_ISREG(st.st_mode))
+                return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+        return (uint64_t) st.st_size > max ? -EFBIG : read_whole(fd, max, ret, ret_size);
+}
+
 int file_read(const char *path, size_t max, char **ret, size_t *ret_size, Error *e)
 {
         _cleanup_close_ int opened = -EBADF;
@@ -104,6 +115,29 @@ int file_read_at(int dir_fd, const char *path, char *buffer, size_t size)
         return 0;
 }
 
+int file_hash(int fd, uint64_t size, char sha256[static HASH_HEX_MAX])
+{
+        _cleanup_free_ uint8_t *buffer = malloc(READ_CHUNK);
+        Hash hash;
+
+        if (!buffer)
+                return -ENOMEM;
+        hash_init(&hash);
+        /* Never more than was asked for: the file may be growing. */
+        while (size > 0) {
+                ssize_t n = read(fd, buffer, MIN(size, (uint64_t) READ_CHUNK));
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
+                        return n < 0 ? -errno : -EPIPE;
+                hash_update(&hash, buffer, (size_t) n);
+                size -= (uint64_t) n;
+        }
+        hash_finish(&hash, sha256);
+        return 0;
+}
+
 int write_all(int fd, const void *data, size_t size)
 {
         const char *p = data;
@@ -144,6 +178,25 @@ int file_create_at(int dir_fd, const char *path, const void *data, size_t size, 
         if (r < 0)
                 (void) unlinkat(dir_fd, path, 0);
         return r;
+}
+
+int file_replace_at(int dir_fd, const char *name, const void *data, size_t size)
+{
+        _cleanup_free_ char *hidden = text_printf(".%s.new", name);
+        _cleanup_close_ int fd = -EBADF;
+        int r;
+
+        if (!hidden)
+                return -ENOMEM;
+        fd = openat(dir_fd, hidden, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd < 0)
+                return -errno;
+        r = write_all(fd, data, size);
+        if (r == 0 && (fsync(fd) < 0 || renameat(dir_fd, hidden, dir_fd, name) < 0))
+                r = -errno;
+        if (r < 0)
+                (void) unlinkat(dir_fd, hidden, 0);
+        return r == 0 && fsync(dir_fd) < 0 ? -errno : r;
 }
 
 int mkdir_parents_at(int dir_fd, const char *path, unsigned mode, uid_t uid, gid_t gid, char ***made)

@@ -15,67 +15,74 @@
 #define CALL_TIMEOUT   (25 * USEC_PER_SEC)
 #define PIDFDS_VERSION 254 /* PIDFDs of a transient scope */
 
-/* What waits for one start or stop job. */
-typedef struct PendingJob {
-        bool used;
-        char *path; /* of the job object; NULL until the call has been answered */
-        char *unit;
-        ManagerHandler handler;
-        void *userdata;
-        sd_bus_slot *slot;
+/* What waits for an answer, and of a start or stop for the end of systemd's job after it. */
+typedef struct Call {
         struct Manager *manager;
-} PendingJob;
-
-typedef struct PendingStatus {
-        StatusHandler handler;
+        struct Call *next;
+        char *unit;
+        char *path; /* of the job object; NULL until the call has been answered */
+        ManagerHandler handler;
+        StatusHandler status; /* the one or the other */
         void *userdata;
         sd_bus_slot *slot;
-} PendingStatus;
-
-#define JOBS_MAX 2
+} Call;
 
 struct Manager {
+        sd_event *event; /* NULL: synchronous use */
         sd_bus *bus;
         char *version;
-        sd_bus_slot *removed_slot;
-        PendingJob jobs[JOBS_MAX]; /* one start and one stop at a time */
-        PendingStatus status;
+        sd_bus_slot *removed_slot, *lost_slot;
+        Call *calls;
 };
 
-static void pending_job_clear(PendingJob *job)
+static Call *call_free(Call *call)
 {
-        sd_bus_slot_unref(job->slot);
-        free(job->path);
-        free(job->unit);
-        *job = (PendingJob){ 0 };
+        Call **p = &call->manager->calls;
+
+        while (*p && *p != call)
+                p = &(*p)->next;
+        if (*p)
+                *p = call->next;
+        sd_bus_slot_unref(call->slot);
+        free(call->path);
+        free(call->unit);
+        free(call);
+        return NULL;
 }
 
-static void pending_job_finish(PendingJob *job, int r, const Error *e)
+static void call_finish(Call *call, int r, const Error *e)
 {
-        ManagerHandler handler = job->handler;
-        void *userdata = job->userdata;
+        ManagerHandler handler = call->handler;
+        void *userdata = call->userdata;
 
-        /* Cleared first: the handler may well start the next one. */
-        pending_job_clear(job);
-        if (handler)
-                handler(userdata, r, e);
+        /* Freed first: the handler may well cancel all that is under way. */
+        call_free(call);
+        handler(userdata, r, e);
 }
 
-void manager_cancel(Manager *m)
+void manager_cancel(Manager *m, const void *userdata)
 {
-        for (size_t i = 0; i < JOBS_MAX; i++)
-                pending_job_clear(&m->jobs[i]);
-        sd_bus_slot_unref(m->status.slot);
-        m->status = (PendingStatus){ 0 };
+        for (Call *call = m->calls, *next; call; call = next) {
+                next = call->next;
+                if (call->userdata == userdata)
+                        call_free(call);
+        }
+}
+
+static void close_bus(Manager *m)
+{
+        m->removed_slot = sd_bus_slot_unref(m->removed_slot);
+        m->lost_slot = sd_bus_slot_unref(m->lost_slot);
+        m->bus = sd_bus_flush_close_unref(m->bus);
 }
 
 Manager *manager_free(Manager *m)
 {
         if (!m)
                 return NULL;
-        manager_cancel(m);
-        sd_bus_slot_unref(m->removed_slot);
-        sd_bus_flush_close_unref(m->bus);
+        while (m->calls)
+                call_free(m->calls);
+        close_bus(m);
         free(m->version);
         free(m);
         return NULL;
@@ -91,104 +98,119 @@ unsigned manager_version_number(const Manager *m)
         return m->version ? (unsigned) strtoul(m->version, NULL, 10) : 0;
 }
 
-static PendingJob *find_job(Manager *m, const char *path)
-{
-        for (size_t i = 0; i < JOBS_MAX; i++)
-                if (m->jobs[i].used && streq_ptr(m->jobs[i].path, path))
-                        return &m->jobs[i];
-        return NULL;
-}
-
 /* JobRemoved(u id, o job, s unit, s result) */
 static int on_job_removed(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *error)
 {
         Manager *m = userdata;
         const char *path, *unit, *result;
         Error e = ERROR_INIT;
-        PendingJob *job;
         uint32_t id;
+        Call *call;
 
         if (sd_bus_message_read(message, "uoss", &id, &path, &unit, &result) < 0)
                 return 0;
-        job = find_job(m, path);
-        if (!job)
-                return 0;
-        if (streq(result, "done"))
-                pending_job_finish(job, 0, &e);
-        else
-                pending_job_finish(job,
-                                error_set(&e, -EIO, "systemd's job for %s ended with \"%s\"", unit, result),
+        for (call = m->calls; call && !streq_ptr(call->path, path); call = call->next)
+                ;
+        if (call && streq(result, "done"))
+                call_finish(call, 0, &e);
+        else if (call)
+                call_finish(call, error_set(&e, -EIO, "systemd's job for %s ended with \"%s\"", unit, result),
                                 &e);
+        return 0;
+}
+
+/* Calls without an answer have been failed by sd-bus itself; for the others nothing will come any more. */
+static int on_lost(_unused_ sd_bus_message *message, void *userdata, _unused_ sd_bus_error *error)
+{
+        Manager *m = userdata;
+        Error e = ERROR_INIT;
+        Call *call;
+
+        error_set(&e, -ENOTCONN, "the D-Bus connection to systemd was lost");
+        do {
+                for (call = m->calls; call && !call->path; call = call->next)
+                        ;
+                if (call)
+                        call_finish(call, -ENOTCONN, &e);
+        } while (call);
         return 0;
 }
 
 static int subscribe(Manager *m, Error *e)
 {
-        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         int r;
 
         r = sd_bus_match_signal_async(m->bus, &m->removed_slot, DESTINATION, OBJECT, INTERFACE, "JobRemoved",
                         on_job_removed, NULL, m);
+        /* sd-bus itself tells of this one. */
+        if (r >= 0)
+                r = sd_bus_match_signal(m->bus, &m->lost_slot, NULL, "/org/freedesktop/DBus/Local",
+                                "org.freedesktop.DBus.Local", "Disconnected", on_lost, m);
         if (r < 0)
                 return error_errno(e, r, "systemd's signals cannot be matched");
         r = sd_bus_call_method_async(
                         m->bus, NULL, DESTINATION, OBJECT, INTERFACE, "Subscribe", NULL, NULL, NULL);
+        return r < 0 ? error_errno(e, r, "systemd's signals cannot be subscribed to") : 0;
+}
+
+/* Opens the bus, or opens it again where it went away in the meantime. */
+static int open_bus(Manager *m, Error *e)
+{
+        int r;
+
+        if (m->bus && sd_bus_is_open(m->bus) > 0)
+                return 0;
+        close_bus(m);
+        r = sd_bus_open_system(&m->bus);
         if (r < 0)
-                return error_errno(e, r, "systemd's signals cannot be subscribed to");
-        r = sd_bus_get_property_string(
-                        m->bus, DESTINATION, OBJECT, INTERFACE, "Version", &error, &m->version);
+                return error_errno(e, -ENOTCONN, "the D-Bus system bus cannot be reached");
+        r = sd_bus_set_method_call_timeout(m->bus, CALL_TIMEOUT);
+        if (r >= 0 && m->event)
+                r = sd_bus_attach_event(m->bus, m->event, SD_EVENT_PRIORITY_NORMAL);
         if (r < 0)
-                return error_set(e, -ENOTCONN, "systemd does not answer on the system bus: %s",
-                                error.message ? error.message : strerror(-r));
-        return 0;
+                return error_errno(e, r, "the D-Bus connection cannot be set up");
+        return subscribe(m, e);
 }
 
 int manager_connect(sd_event *event, Manager **ret, Error *e)
 {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         _cleanup_(manager_freep) Manager *m = calloc(1, sizeof(*m));
         int r;
 
         if (!m)
                 return -ENOMEM;
+        m->event = event;
         /* sd_booted(3): the manager made this directory. */
         if (access("/run/systemd/system/", F_OK) < 0)
                 return error_set(e, -EHOSTDOWN,
                                 "this host was not booted with systemd (no /run/systemd/system)");
-        r = sd_bus_open_system(&m->bus);
-        if (r < 0)
-                return error_errno(e, -ENOTCONN, "the D-Bus system bus cannot be reached");
-        r = sd_bus_set_method_call_timeout(m->bus, CALL_TIMEOUT);
-        if (r >= 0 && event)
-                r = sd_bus_attach_event(m->bus, event, SD_EVENT_PRIORITY_NORMAL);
-        if (r < 0)
-                return error_errno(e, r, "the D-Bus connection cannot be set up");
-        r = subscribe(m, e);
+        r = open_bus(m, e);
         if (r < 0)
                 return r;
+        r = sd_bus_get_property_string(
+                        m->bus, DESTINATION, OBJECT, INTERFACE, "Version", &error, &m->version);
+        if (r < 0)
+                return error_set(e, -ENOTCONN, "systemd does not answer on the system bus: %s",
+                                error.message ? error.message : strerror(-r));
         *ret = TAKE_PTR(m);
         return 0;
 }
 
-static PendingJob *new_job(Manager *m, const char *unit, ManagerHandler handler, void *userdata)
+static Call *new_call(Manager *m, const char *unit, void *userdata)
 {
-        for (size_t i = 0; i < JOBS_MAX; i++) {
-                if (m->jobs[i].used)
-                        continue;
-                m->jobs[i] = (PendingJob){
-                        .used = true,
-                        .unit = strdup(unit),
-                        .handler = handler,
-                        .userdata = userdata,
-                        .manager = m,
-                };
-                return m->jobs[i].unit ? &m->jobs[i] : NULL;
-        }
-        return NULL;
+        Call *call = calloc(1, sizeof(*call));
+
+        if (!call)
+                return NULL;
+        *call = (Call){ .manager = m, .next = m->calls, .unit = strdup(unit), .userdata = userdata };
+        m->calls = call;
+        return call->unit ? call : call_free(call);
 }
 
 static int on_job_reply(sd_bus_message *reply, void *userdata, _unused_ sd_bus_error *ret_error)
 {
-        PendingJob *job = userdata;
+        Call *call = userdata;
         const sd_bus_error *error = sd_bus_message_get_error(reply);
         const char *path;
         Error e = ERROR_INIT;
@@ -197,20 +219,20 @@ static int on_job_reply(sd_bus_message *reply, void *userdata, _unused_ sd_bus_e
         if (error) {
                 r = -sd_bus_message_get_errno(reply);
                 r = sd_bus_error_has_name(error, "org.freedesktop.systemd1.NoSuchUnit") ? -ENOENT : r;
-                pending_job_finish(job,
-                                error_set(&e, r < 0 ? r : -EIO, "systemd refused %s: %s (%s)", job->unit,
+                call_finish(call,
+                                error_set(&e, r < 0 ? r : -EIO, "systemd refused %s: %s (%s)", call->unit,
                                                 error->message, error->name),
                                 &e);
                 return 0;
         }
         r = sd_bus_message_read(reply, "o", &path);
         if (r >= 0) {
-                job->path = strdup(path);
-                r = job->path ? 0 : -ENOMEM;
+                call->path = strdup(path);
+                r = call->path ? 0 : -ENOMEM;
         }
         if (r < 0)
-                pending_job_finish(job,
-                                error_errno(&e, r, "systemd's answer for %s cannot be read", job->unit), &e);
+                call_finish(call, error_errno(&e, r, "systemd's answer for %s cannot be read", call->unit),
+                                &e);
         return 0;
 }
 
@@ -277,17 +299,21 @@ static int build_start(Manager *m, const UnitRequest *request, sd_bus_message **
 
 int manager_start(Manager *m, const UnitRequest *request, ManagerHandler handler, void *userdata, Error *e)
 {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *call = NULL;
-        PendingJob *job = new_job(m, request->service, handler, userdata);
-        int r;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
+        int r = open_bus(m, e);
+        Call *call;
 
-        if (!job)
+        if (r < 0)
+                return r;
+        call = new_call(m, request->service, userdata);
+        if (!call)
                 return error_errno(e, -ENOMEM, "%s cannot be started", request->service);
-        r = build_start(m, request, &call);
+        call->handler = handler;
+        r = build_start(m, request, &message);
         if (r >= 0)
-                r = sd_bus_call_async(m->bus, &job->slot, call, on_job_reply, job, 0);
+                r = sd_bus_call_async(m->bus, &call->slot, message, on_job_reply, call, 0);
         if (r < 0) {
-                pending_job_clear(job);
+                call_free(call);
                 return error_errno(e, r, "%s cannot be asked for", request->service);
         }
         return 0;
@@ -295,18 +321,29 @@ int manager_start(Manager *m, const UnitRequest *request, ManagerHandler handler
 
 int manager_stop(Manager *m, const char *unit, ManagerHandler handler, void *userdata, Error *e)
 {
-        PendingJob *job = new_job(m, unit, handler, userdata);
-        int r;
+        int r = open_bus(m, e);
+        Call *call;
 
-        if (!job)
+        if (r < 0)
+                return r;
+        call = new_call(m, unit, userdata);
+        if (!call)
                 return error_errno(e, -ENOMEM, "%s cannot be stopped", unit);
-        r = sd_bus_call_method_async(m->bus, &job->slot, DESTINATION, OBJECT, INTERFACE, "StopUnit",
-                        on_job_reply, job, "ss", unit, "replace");
+        call->handler = handler;
+        r = sd_bus_call_method_async(m->bus, &call->slot, DESTINATION, OBJECT, INTERFACE, "StopUnit",
+                        on_job_reply, call, "ss", unit, "replace");
         if (r < 0) {
-                pending_job_clear(job);
+                call_free(call);
                 return error_errno(e, r, "%s cannot be stopped", unit);
         }
         return 0;
+}
+
+void manager_forget(Manager *m, const char *service)
+{
+        if (m->bus && sd_bus_is_open(m->bus) > 0)
+                (void) sd_bus_call_method_async(m->bus, NULL, DESTINATION, OBJECT, INTERFACE, "UnrefUnit",
+                                NULL, NULL, "s", service);
 }
 
 typedef struct StopWait {
@@ -339,7 +376,7 @@ int manager_stop_wait(Manager *m, const char *unit, uint64_t timeout_usec, Error
                 }
         }
         if (!wait.done)
-                manager_cancel(m);
+                manager_cancel(m, &wait);
         if (r < 0)
                 return error_errno(e, r, "%s cannot be stopped", unit);
         if (!wait.done)
@@ -402,21 +439,20 @@ static int parse_status(sd_bus_message *reply, ServiceStatus *status)
 
 static int on_status_reply(sd_bus_message *reply, void *userdata, _unused_ sd_bus_error *ret_error)
 {
-        Manager *m = userdata;
-        PendingStatus pending = m->status;
+        Call *call = userdata;
+        StatusHandler handler = call->status;
+        void *handler_data = call->userdata;
         ServiceStatus status = { 0 };
         int r;
 
-        m->status = (PendingStatus){ 0 };
         if (sd_bus_message_is_method_error(reply, NULL)) {
                 r = -sd_bus_message_get_errno(reply);
                 r = r < 0 ? r : -EIO;
         } else {
                 r = parse_status(reply, &status);
         }
-        if (pending.handler)
-                pending.handler(pending.userdata, r, &status);
-        sd_bus_slot_unref(pending.slot);
+        call_free(call);
+        handler(handler_data, r, &status);
         return 0;
 }
 
@@ -424,12 +460,20 @@ int manager_status(Manager *m, const char *service, StatusHandler handler, void 
 {
         _cleanup_free_ char *path = NULL;
         int r = sd_bus_path_encode(OBJECT "/unit", service, &path);
+        Call *call;
 
+        if (r >= 0)
+                r = open_bus(m, NULL);
         if (r < 0)
                 return r;
-        sd_bus_slot_unref(m->status.slot);
-        m->status = (PendingStatus){ .handler = handler, .userdata = userdata };
+        call = new_call(m, service, userdata);
+        if (!call)
+                return -ENOMEM;
+        call->status = handler;
         /* The empty interface name means the properties of all interfaces: the unit's and the service's. */
-        return sd_bus_call_method_async(m->bus, &m->status.slot, DESTINATION, path,
-                        "org.freedesktop.DBus.Properties", "GetAll", on_status_reply, m, "s", "");
+        r = sd_bus_call_method_async(m->bus, &call->slot, DESTINATION, path,
+                        "org.freedesktop.DBus.Properties", "GetAll", on_status_reply, call, "s", "");
+        if (r < 0)
+                call_free(call);
+        return r;
 }

@@ -16,7 +16,9 @@
 typedef struct Manager Manager;
 
 /* Connects to the system bus and subscribes to the manager's signals. -EHOSTDOWN when there is no systemd,
- * -ENOTCONN when the bus cannot be reached, each with a sentence. event may be NULL for synchronous use. */
+ * -ENOTCONN when the bus cannot be reached, each with a sentence. event may be NULL for synchronous use.
+ * When the bus goes away, all that waits for it is told so; the next call connects anew. Any number of calls
+ * may be under way. */
 int manager_connect(sd_event *event, Manager **ret, Error *e);
 Manager *manager_free(Manager *m);
 DEFINE_CLEANUP(Manager *, manager_free)
@@ -57,8 +59,12 @@ int manager_status(Manager *m, const char *service, StatusHandler handler, void 
 /* Stops a slice with all that is in it; the handler is called when that is done. */
 int manager_stop(Manager *m, const char *unit, ManagerHandler handler, void *userdata, Error *e);
 
+/* A started service is kept for its status, also when it has ended, until it is stopped and this is called.
+ */
+void manager_forget(Manager *m, const char *service);
+
 /* Waits for it: for cleaning. 0 also when there is no such unit. */
 int manager_stop_wait(Manager *m, const char *unit, uint64_t timeout_usec, Error *e);
 
-/* Forgets the handlers of all calls under way. */
-void manager_cancel(Manager *m);
+/* Forgets the handlers of the calls under way that have this userdata. */
+void manager_cancel(Manager *m, const void *userdata);

@@ -9,7 +9,10 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "base/path.h"
 #include "sys/file.h"
+
+#define KEPT_MAX 64
 
 int mount_namespace_own(void)
 {
@@ -201,14 +204,61 @@ static int make_read_only(const char *target)
         return r < 0 ? r : cover(fd, target);
 }
 
+/* Mounts below a directory, each by itself, in the order they were made. */
+typedef struct Kept {
+        const char *top;
+        char *targets[KEPT_MAX];
+        int fds[KEPT_MAX];
+        size_t n;
+} Kept;
+
+static int keep(void *userdata, const char *target, _unused_ const char *options)
+{
+        Kept *kept = userdata;
+        int r;
+
+        if (!path_below(target, kept->top) || streq(target, kept->top))
+                return 0;
+        for (size_t i = 0; i < kept->n; i++)
+                if (streq(kept->targets[i], target))
+                        return 0; /* the path led to the upper one */
+        if (kept->n >= KEPT_MAX)
+                return -E2BIG;
+        r = mount_clone(AT_FDCWD, target, 0, &kept->fds[kept->n]);
+        if (r == -ENOENT || r == -ENOTDIR)
+                return 0; /* hidden by another one */
+        if (r < 0)
+                return r;
+        kept->targets[kept->n] = strdup(target);
+        return kept->targets[kept->n++] ? 0 : -ENOMEM;
+}
+
+static int veil(int proc_fd, int mount_fd, const char *target)
+{
+        Kept kept = { .top = target };
+        int r = mount_visit(proc_fd, keep, &kept);
+
+        if (r == 0)
+                r = cover(mount_fd, target);
+        for (size_t i = 0; i < kept.n; i++) {
+                if (r == 0)
+                        r = mount_attach(kept.fds[i], kept.targets[i]);
+                safe_close(kept.fds[i]);
+                free(kept.targets[i]);
+        }
+        return r;
+}
+
 /* In the job's root. */
-static int move_one(const MountMove *move)
+static int move_one(int proc_fd, const MountMove *move)
 {
         switch (move->action) {
         case MOUNT_READ_ONLY:
                 return make_read_only(move->target);
         case MOUNT_COVER:
                 return cover(move->fd, move->target);
+        case MOUNT_VEIL:
+                return veil(proc_fd, move->fd, move->target);
         case MOUNT_ATTACH:
                 if (move->fd >= 0)
                         return mount_attach(move->fd, move->target);
@@ -217,7 +267,8 @@ static int move_one(const MountMove *move)
         return -EINVAL;
 }
 
-static void move_in_child(int namespace_fd, int root_fd, const MountMove *moves, size_t n, MoveResult *result)
+static void move_in_child(int proc_fd, int namespace_fd, int root_fd, const MountMove *moves, size_t n,
+                MoveResult *result)
 {
         result->index = SIZE_MAX;
         result->error = 0;
@@ -226,7 +277,7 @@ static void move_in_child(int namespace_fd, int root_fd, const MountMove *moves,
                 return;
         }
         for (size_t i = 0; i < n; i++) {
-                int r = move_one(&moves[i]);
+                int r = move_one(proc_fd, &moves[i]);
 
                 if (r < 0) {
                         *result = (MoveResult){ i, -r };
@@ -248,7 +299,7 @@ int mount_move_into(int proc_fd, const MountMove *moves, size_t n, Error *e)
         /* A child: joining a mount namespace cannot be undone. */
         pid = fork();
         if (pid == 0) {
-                move_in_child(namespace_fd, root_fd, moves, n, &result);
+                move_in_child(proc_fd, namespace_fd, root_fd, moves, n, &result);
                 _exit(write(pair[1], &result, sizeof(result)) == sizeof(result) ? 0 : 1);
         }
         safe_close(pair[1]);

@@ -35,6 +35,7 @@ int mount_attach(int mount_fd, const char *target);
 typedef enum MountAction {
         MOUNT_ATTACH,    /* at target itself */
         MOUNT_COVER,     /* at what target leads to, should it be a link */
+        MOUNT_VEIL,      /* the same; what is mounted below stays where it is */
         MOUNT_READ_ONLY, /* what target leads to, and all below it, cannot be written any more; fd is not used
                           */
 } MountAction;

@@ -2,6 +2,7 @@
 #include "sys/proc.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <limits.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -20,6 +21,13 @@ int proc_open(pid_t pid, int *ret_pidfd)
                 return -errno;
         *ret_pidfd = fd;
         return 0;
+}
+
+bool proc_has_ended(int pidfd)
+{
+        struct pollfd p = { .fd = pidfd, .events = POLLIN };
+
+        return poll(&p, 1, 0) > 0;
 }
 
 int proc_open_dir(pid_t pid, int *ret_fd)

@@ -8,6 +8,7 @@
 
 /* Opens a pidfd. 0 or a negative errno. */
 int proc_open(pid_t pid, int *ret_pidfd);
+bool proc_has_ended(int pidfd);
 
 /* Opens /proc/PID, so that files below it are those of one process. */
 int proc_open_dir(pid_t pid, int *ret_fd);

@@ -115,6 +115,7 @@ CAPABILITIES = {
     ),
     "speed": (is_fast, "a CPU fast enough for this volume"),
     "container": (is_container, "being a container"),
+    "oomd": (lambda: os.path.exists("/lib/systemd/systemd-oomd"), "systemd-oomd"),
     "node": (lambda: bool(find_program("node")), "node"),
     "gcc": (lambda: bool(find_program("gcc")), "gcc"),
     "script": (lambda: bool(find_program("script")), "script(1)"),

@@ -2,6 +2,7 @@
 """The audit trail: a record when a job starts and one when it ends, whatever becomes of it; receipts
 that are not what was recorded are found; what others do to a job is told from its own end."""
 
+import contextlib
 import json
 import os
 import re
@@ -10,8 +11,8 @@ import time
 
 import host
 import lib
-from lib import (check, collect, contains, eq, errors, fails, job, lacks, one_of, passes, rejected,
-                 run_job, sh, signal_of, start_job, test)
+from lib import (between, check, collect, contains, eq, errors, fails, job, lacks, one_of, passes,
+                 rejected, run_job, sh, signal_of, start_job, test)
 
 GROUP = "audit"
 
@@ -404,6 +405,52 @@ def test_the_cap_of_all_jobs():
     eq(run.hits, {}, "limits.hits")
 
 
+@contextlib.contextmanager
+def little_memory(left):
+    """The host's memory is taken by files, which nobody can kill, but for so many MiB."""
+    place = lib.scratch("memory")
+    os.mkdir(place)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=100%", "none", place], check=True)
+    try:
+        available = int(re.search(r"MemAvailable: +(\d+) kB", host.read("/proc/meminfo")).group(1)) << 10
+        with open(f"{place}/ballast", "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, available - (left << 20))
+        yield
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+@test("vm", needs=["controllers"], timeout=60)
+def test_the_host_is_out_of_memory():
+    """The kernel kills a job that is within its own limit, since the whole host has no memory left."""
+    eat = "import mmap\nmmap.mmap(-1, 800 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x8000)  # populated"
+    with little_memory(200):
+        run = run_job(job(lib.py(eat), limits={"memory": "2G"}, timeout_sec=60))
+    lib.verdict(run, 4, "error")
+    eq([reason["code"] for reason in run["reasons"]], ["host_oom"], "reasons")
+    contains(run["reasons"][0]["message"], "the host was out of memory", "the sentence")
+    eq([run.hits, run["exit_code"], signal_of(run)], [{}, None, 9], "outcome")
+
+
+@test("vm", needs=["controllers", "oomd"], timeout=90)
+def test_systemd_oomd():
+    """The real one kills a job that has the kernel search for memory all the time, and is named."""
+    top = lib.workspace({"big": b"x" * (160 << 20)})
+    with lib.drop_in("/run/systemd/oomd.conf.d/90-bed-test.conf",
+                     "[OOM]\nDefaultMemoryPressureDurationSec=1s\n"), \
+         lib.drop_in("/run/systemd/system/qscope.slice.d/90-bed-test.conf",
+                     "[Slice]\nManagedOOMMemoryPressure=kill\nManagedOOMMemoryPressureLimit=1%\n", reload=True):
+        eq(host.quiet("systemctl", "restart", "systemd-oomd.service"), 0, "systemd-oomd")
+        try:
+            run = run_job(job(sh("while :; do cat big > /dev/null; done"), cwd=top,
+                              limits={"memory": "48M"}, timeout_sec=60), timeout=90)
+        finally:
+            host.quiet("systemctl", "stop", "systemd-oomd.service", "systemd-oomd.socket")
+    lib.verdict(run, 4, "error")
+    eq([reason["code"] for reason in run["reasons"]], ["oomd_killed"], "reasons")
+    eq([run.hits, run["exit_code"], run["timed_out"]], [{}, None, False], "outcome")
+
+
 # --- isolation is observed --------------------------------------------------------------
 
 
@@ -486,18 +533,28 @@ def test_impossible_namespaces():
     passes(["true"])
 
 
-@test("smoke")
-def test_exposure():
-    """systemd's own measure of the default sandbox, of a unit that is running."""
+def exposure(**fields):
+    """systemd's own measure of a job's unit, which is running."""
     texts = []
 
     def measure():
         texts.append(host.command_output("systemd-analyze", "security", "--no-pager", service()))
         os.kill(job_pid("sleep"), 9)
 
-    while_it_runs(measure)
-    value = float(re.search(r"exposure level for \S+: ([0-9.]+)", texts[0]).group(1))
-    check(value <= 0.9, f"exposure {value} is over 0.9")
+    while_it_runs(measure, **fields)
+    return float(re.search(r"exposure level for \S+: ([0-9.]+)", texts[0]).group(1))
+
+
+@test("smoke")
+def test_exposure():
+    """The default sandbox leaves an exposure of at most 0.9."""
+    between(exposure(), 0, 0.9, "exposure")
+
+
+@test("vm", needs=["controllers"])
+def test_exposure_of_strict():
+    """The policy strict, which requires its limits to be observed, leaves at most 0.5."""
+    between(exposure(policy="strict"), 0, 0.5, "exposure")
 
 
 @test()

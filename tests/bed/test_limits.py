@@ -7,7 +7,7 @@ import os
 
 import host
 import lib
-from lib import (between, check, collect, contains, eq, exits, fails, hit, job, mentions, one_of,
+from lib import (between, check, collect, contains, eq, exits, fails, hit, job, one_of,
                  only_hits, passes, py, run_job, sh, signal_of, test, workspace)
 
 GROUP = "limits"
@@ -353,15 +353,26 @@ def test_bad_limits():
         collect(BAD_LIMITS, bad_limit)
 
 
+TOO_SMALL = [
+    ("memory", 4096), ("memory", "15M"), ("tasks", 0), ("tasks", 3), ("open_files", 0), ("open_files", 15),
+    ("cpu", "0.9%"), ("cpu_time_sec", 0.05), ("disk", "63K"), ("inodes", 15),
+]
+
+
+def too_small(key, value):
+    run = run_job(job(["true"], limits={key: value}))
+    eq(run.status, 3, f"exit status for {value!r}")
+    eq([reason["code"] for reason in run["reasons"]], ["limit_floor"], "reasons")
+    contains(run["reasons"][0]["message"], f"limits.{key}", "the sentence")
+    contains(run["reasons"][0]["message"], "give at least", "the floor")
+
+
 @test()
 def test_too_small_for_the_run_itself():
-    """A limit so small that our own stage would die of it is refused, not reported as the job's
-    fault."""
-    for key, value in (("memory", 4096), ("tasks", 0), ("open_files", 0)):
-        with lib.nothing_started():
-            run = run_job(job(["true"], limits={key: value}))
-        one_of(run.status, (2, 3), f"exit status for limits.{key}")
-        mentions(run.stderr + json.dumps(run.receipt), [key], "the sentence")
+    """A limit so small that our own stage would die of it is refused with the floor, not reported as
+    the job's fault."""
+    with lib.nothing_started():
+        collect(TOO_SMALL, too_small)
 
 
 @test()

@@ -23,6 +23,7 @@ TEST(what_was_asked_for_must_hold)
         CHECK_EQ(property_add_bool(&s.plan.service_properties, "PrivateNetwork", true), 0);
         CHECK_EQ(check(&s, &e), -EPERM);
         CHECK_STR(e.text, "namespace.net is \"the host's\" where \"its own\" was asked for");
+        property_list_clear(&s.plan.service_properties);
         sample_done(&s);
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/plan.h"
 
+#include <inttypes.h>
 #include <limits.h>
 
 #include "alloc.h"
@@ -231,6 +232,40 @@ TEST(refusals)
                 CHECK_EQ(plan_job(&c, cases[i].members), 0);
                 CHECK_HAS(refusal(&c, cases[i].code), cases[i].message);
                 CHECK_EQ(c.plan ? c.plan->refusals.n : 0, 1);
+        }
+}
+
+/* The value of a limit as a job would write it. */
+static char *limit_member(LimitKind kind, uint64_t value)
+{
+        const char *key = limit_table[kind].key;
+
+        switch (limit_table[kind].unit) {
+        case LIMIT_UNIT_CPU_RATE:
+                return text_printf("\"limits\": {\"%s\": \"%.2f%%\"}", key, (double) value / 10000);
+        case LIMIT_UNIT_SECONDS:
+                return text_printf("\"limits\": {\"%s\": %.6f}", key, (double) value / USEC_PER_SEC);
+        default:
+                return text_printf("\"limits\": {\"%s\": %" PRIu64 "}", key, value);
+        }
+}
+
+/* Each limit at its floor can be started with; one less is refused, and the sentence has both. */
+TEST(every_floor)
+{
+        for (LimitKind kind = 0; kind < _LIMIT_MAX; kind++) {
+                uint64_t floor = limit_table[kind].floor;
+                _cleanup_free_ char *enough = limit_member(kind, floor), *less = NULL;
+                _cleanup_case_ Case good = { 0 }, bad = { 0 };
+
+                CHECK_EQ(plan_job(&good, enough), 0);
+                CHECK(refusal(&good, "limit_floor") == NULL);
+                if (floor == 0)
+                        continue;
+                less = limit_member(kind, floor - (limit_table[kind].unit == LIMIT_UNIT_CPU_RATE ? 100 : 1));
+                CHECK_EQ(plan_job(&bad, less), 0);
+                CHECK_HAS(refusal(&bad, "limit_floor"), limit_table[kind].key);
+                CHECK_HAS(refusal(&bad, "limit_floor"), "give at least");
         }
 }
 

@@ -261,6 +261,36 @@ TEST(golden_many_causes)
         compare_golden("many-causes", &s);
 }
 
+/* Programs that were refused: all that can be known of one, one that allow_exec does not name, and as little
+ * as may be known. */
+TEST(golden_denied)
+{
+        char *argv[] = { (char *) "curl", (char *) "-s", (char *) "x\xff", NULL };
+        const DeniedProgram programs[] = {
+                { .pid = 71,
+                                .by = (char *) "/usr/bin/dash",
+                                .path = (char *) "/usr/bin/curl",
+                                .argv = argv,
+                                .rule = (char *) "curl",
+                                .count = 1,
+                                .usec = 2500 },
+                { .pid = 72,
+                                .by = (char *) "/srv/work/a\xff",
+                                .path = (char *) "/srv/work/tool",
+                                .count = 1 },
+                { .pid = 73, .rule = (char *) "sha256:00", .count = 1, .usec = 9000 },
+        };
+        _sample_ Sample s;
+
+        sample_init(&s);
+        for (size_t i = 0; i < ELEMENTSOF(programs); i++)
+                CHECK(denied_list_add(&s.outcome->denied, &programs[i]) == 0);
+        CHECK(denied_list_add(&s.outcome->denied, &programs[0]) == 0);
+        CHECK_EQ(s.outcome->denied.n, ELEMENTSOF(programs));
+        CHECK_EQ(s.outcome->denied.total, ELEMENTSOF(programs) + 1);
+        compare_golden("denied", &s);
+}
+
 TEST(golden_rejected)
 {
         _sample_ Sample s;

@@ -83,11 +83,14 @@ make_pipes() {
     done
 }
 
+# Without KVM both CPUs run in one thread. With a thread each, an emulator may execute the breakpoint of a text patch
+# after the kernel has forgotten it ("int3: 0000", or both CPUs stuck); the kernel patches its text each time a
+# tracepoint is opened or closed, which every job does. One thread emulates one CPU after the other, and cannot.
 vm_accelerator() {
     if [[ -w /dev/kvm ]]; then
         echo "-accel kvm -cpu host"
     else
-        echo "-accel tcg,thread=multi -cpu max"
+        echo "-accel tcg,thread=single -cpu max"
     fi
 }
 

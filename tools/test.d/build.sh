@@ -38,33 +38,28 @@ group_unit() {
         CC=gcc setup gcc && build_and_test gcc
 }
 
+setup_sanitize() {
+        CC=clang setup sanitize -Dfuzzing=true -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1
+}
+
+# clang's warnings, the sanitizers and the fuzzers in one build: compiling is what takes the time.
 group_sanitize() {
-        CC=gcc setup sanitize -Db_sanitize=address,undefined -Doptimization=1 && build_and_test sanitize
+        local name corpus=$ROOT/tests/corpus
+        setup_sanitize && build_and_test sanitize || return 1
+        for name in "$ROOT"/tests/fuzz/fuzz_*.c; do
+                name=${name##*/fuzz_}
+                name=${name%.c}
+                check "fuzz-$name" fuzz "$name" "$corpus/$name"/*/
+        done
 }
-
-group_clang() {
-        CC=clang setup clang && build_and_test clang
-}
-
-# --- fuzzing ----------------------------------------------------------------------------
 
 # New inputs stay in the build directory; what found a fault is kept beside them, to be taken into the corpus.
 fuzz() { # NAME CORPUS...
-        local name=$1 dir=$ROOT/build/fuzz new=$ROOT/build/fuzz/new-$1
+        local name=$1 dir=$ROOT/build/sanitize new=$ROOT/build/sanitize/new-$1
         shift
         mkdir -p "$new"
         "$dir/tests/fuzz-$name" -max_total_time="${QSCOPE_FUZZ_SEC:-10}" -timeout=10 -rss_limit_mb=2048 \
                 -print_final_stats=1 -verbosity=0 -artifact_prefix="$new-fault-" "$new" "$@"
-}
-
-group_fuzz() {
-        local name corpus=$ROOT/tests/corpus
-        CC=clang setup fuzz -Dfuzzing=true -Db_sanitize=address,undefined -Db_lundef=false
-        check build ninja -C "$ROOT/build/fuzz" --quiet tests/fuzz-{json,job,policy,packet,plan}
-        ((FAILED == 0)) || return 1
-        for name in json job policy packet plan; do
-                check "fuzz-$name" fuzz "$name" "$corpus/$name"/*/
-        done
 }
 
 # --- the page of qscope report ----------------------------------------------------------

@@ -8,7 +8,7 @@ CLANG_FORMAT_VERSION=14
 
 group_lint() {
         local name
-        CC=clang setup clang >/dev/null
+        setup_sanitize >/dev/null
         for name in format tidy cppcheck shellcheck python layers json options exit_statuses job_keys policy_keys schema_keys man names \
                 unfinished; do
                 check "$name" "check_$name"
@@ -55,7 +55,7 @@ check_format() {
 check_tidy() {
         local text
         text=$(tree_files 'src/*.c' |
-                xargs -P "$(nproc)" -n 6 clang-tidy -p "$ROOT/build/clang" --quiet --warnings-as-errors='*' 2>&1) && return
+                xargs -P "$(nproc)" -n 6 clang-tidy -p "$ROOT/build/sanitize" --quiet --warnings-as-errors='*' 2>&1) && return
         grep -E ': (error|warning): ' <<<"$text" || printf '%s\n' "$text"
         return 1
 }

@@ -12,10 +12,10 @@ PACKAGES_LINT=(clang clang-format clang-tidy cppcheck shellcheck groff-base pyth
 
 group_packages() { # GROUP
         case $1 in
-        unit | sanitize | report) printf '%s\n' "${PACKAGES_BUILD[@]}" ;;
+        unit | report) printf '%s\n' "${PACKAGES_BUILD[@]}" ;;
+        sanitize) printf '%s\n' "${PACKAGES_BUILD[@]}" "${PACKAGES_CLANG[@]}" ;;
+        lint) printf '%s\n' "${PACKAGES_BUILD[@]}" "${PACKAGES_CLANG[@]}" "${PACKAGES_LINT[@]}" ;;
         package) printf '%s\n' gcc libc6-dev binutils "${BED_PACKAGES_BUILD[@]}" ;;
-        clang | fuzz) printf '%s\n' "${PACKAGES_BUILD[@]}" "${PACKAGES_CLANG[@]}" ;;
-        lint) printf '%s\n' "${PACKAGES_BUILD[@]}" "${PACKAGES_LINT[@]}" ;;
         esac
 }
 

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* qscope batch: many jobs, several at a time; a receipt for each, and a table. */
+
+#include "cli/cli.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/ioctl.h>
+
+#include "base/number.h"
+#include "run/batch.h"
+#include "sys/file.h"
+#include "sys/host.h"
+
+#define PROGRESS_USEC (100 * USEC_PER_MSEC)
+
+typedef struct BatchArguments {
+        const char *policy, *receipts, *state_dir, *csv, *jsonl, *jobs;
+        bool resume, fail_fast, quiet, help;
+        char **paths; /* ended by NULL */
+        int n_paths;
+} BatchArguments;
+
+typedef struct Printer {
+        FILE *table, *csv, *jsonl; /* NULL: not wanted */
+        bool progress, shown;      /* on standard error */
+        bool headed;
+        uint64_t told_usec;
+} Printer;
+
+/* --- arguments --- */
+
+static void print_help(void)
+{
+        (void) printf("Usage: qscope batch [OPTIONS] JOBS...\n\n"
+                      "Runs many jobs, several at a time, each as `qscope run` would, and writes a receipt for each.\n"
+                      "JOBS are job files, directories (their *.json, sorted by name), patterns, and - for standard\n"
+                      "input with one job on each line (JSON Lines), begun as they come in. Rows come out in the order\n"
+                      "of the input. A job that does not parse is a row, and stops nothing.\n\n"
+                      "Options:\n"
+                      "  -j, --jobs N           jobs at a time, 1 to %u (default here: %u, one for each CPU, and no\n"
+                      "                         more than there are 256 MiB of memory for)\n"
+                      "  --receipts DIR         receipts go there, named after the job's id; a second job with the\n"
+                      "                         same id gets ID.2.json, a third ID.3.json\n"
+                      "  --resume               with --receipts: do not run again what has a finished receipt there.\n"
+                      "                         A job is known by its content and its policy, not by its id; what was\n"
+                      "                         aborted, or ended as error, is run again\n"
+                      "  --fail-fast            after the first job that does not pass begin no other; those that run\n"
+                      "                         come to their end\n"
+                      "  --csv FILE             a record for each job, for spreadsheets\n"
+                      "  --jsonl FILE|-         a line of JSON for each job, that of `qscope run`\n"
+                      "  --policy NAME          the policy of all of them (default: each job's own)\n"
+                      "  --state-dir DIR        instead of /var/lib/qscope\n"
+                      "  --quiet                no table and no progress; the exit status tells\n"
+                      "  --help                 this text\n\n"
+                      "The table lists what did not pass, then counts. It goes to standard output, or to standard error\n"
+                      "with --jsonl -. On a terminal the progress is shown. Ctrl-C ends the jobs that run, with receipts\n"
+                      "that say so.\n\n"
+                      "Exit status: 0 all passed, 1 some failed, 2 bad usage or a job that does not parse, 3 some were\n"
+                      "rejected, 4 qscope or the host could not run some; 130 or 143 interrupted. Of several, 2 comes\n"
+                      "first, then 4, 3, 1.\n",
+                        BATCH_JOBS_MAX, batch_default_jobs());
+}
+
+static const struct {
+        const char *name;
+        size_t offset; /* of a const char * */
+} valued[] = {
+        { "--policy", offsetof(BatchArguments, policy) },
+        { "--receipts", offsetof(BatchArguments, receipts) },
+        { "--state-dir", offsetof(BatchArguments, state_dir) },
+        { "--csv", offsetof(BatchArguments, csv) },
+        { "--jsonl", offsetof(BatchArguments, jsonl) },
+        { "--jobs", offsetof(BatchArguments, jobs) },
+        { "-j", offsetof(BatchArguments, jobs) },
+};
+
+static const struct {
+        const char *name;
+        size_t offset; /* of a bool */
+} switches[] = {
+        { "--resume", offsetof(BatchArguments, resume) },
+        { "--fail-fast", offsetof(BatchArguments, fail_fast) },
+        { "--quiet", offsetof(BatchArguments, quiet) },
+        { "--help", offsetof(BatchArguments, help) },
+        { "-h", offsetof(BatchArguments, help) },
+};
+
+/* "--csv FILE", "--csv=FILE", "-j4". Returns whether it was one. */
+static bool take_valued(char **argv, int *i, BatchArguments *a)
+{
+        for (size_t k = 0; k < ELEMENTSOF(valued); k++) {
+                const char **value = (const char **) ((char *) a + valued[k].offset),
+                           *rest = startswith(argv[*i], valued[k].name);
+
+                if (!rest)
+                        continue;
+                if (*rest == '\0' && argv[*i + 1]) {
+                        *value = argv[++*i];
+                        return true;
+                }
+                if (*rest == '\0' || (valued[k].name[1] == '-' && *rest != '='))
+                        continue;
+                *value = rest + (*rest == '=');
+                return true;
+        }
+        return false;
+}
+
+static bool take_switch(const char *argument, BatchArguments *a)
+{
+        for (size_t k = 0; k < ELEMENTSOF(switches); k++)
+                if (streq(argument, switches[k].name))
+                        return *(bool *) ((char *) a + switches[k].offset) = true;
+        return false;
+}
+
+static int parse(int argc, char **argv, BatchArguments *a, Error *e)
+{
+        bool options = true;
+
+        for (int i = 1; i < argc; i++) {
+                if (options && streq(argv[i], "--"))
+                        options = false;
+                else if (!options || argv[i][0] != '-' || argv[i][1] == '\0')
+                        argv[a->n_paths++] = argv[i]; /* options go, paths move to the front */
+                else if (!take_switch(argv[i], a) && !take_valued(argv, &i, a))
+                        return error_set(e, -EINVAL, "%s is not an option of batch, or lacks its value",
+                                        argv[i]);
+        }
+        argv[a->n_paths] = NULL;
+        a->paths = argv;
+        if (a->help)
+                return 0;
+        if (a->n_paths == 0)
+                return error_set(e, -EINVAL, "jobs are missing: files, directories, or -");
+        return a->resume && !a->receipts ? error_set(e, -EINVAL, "--resume needs --receipts DIR") : 0;
+}
+
+static int parse_jobs(const char *text, unsigned *ret, Error *e)
+{
+        uint64_t value = batch_default_jobs();
+
+        if (text && (parse_u64(text, &value) < 0 || value < 1 || value > BATCH_JOBS_MAX))
+                return error_set(e, -EINVAL, "-j %s: must be a number from 1 to %u", text, BATCH_JOBS_MAX);
+        *ret = (unsigned) value;
+        return 0;
+}
+
+/* --- printing --- */
+
+static void hide_progress(Printer *p)
+{
+        if (p->shown)
+                (void) fputs("\r\033[K", stderr);
+        p->shown = false;
+}
+
+static int put(FILE *f, const char *text)
+{
+        return f && (fputs(text, f) < 0 || fflush(f) != 0) ? -errno : 0;
+}
+
+static int on_row(void *userdata, const BatchRow *row)
+{
+        Printer *p = userdata;
+        int r;
+
+        hide_progress(p);
+        if (p->table && row->row && !p->headed) {
+                (void) fputs(batch_table_header, p->table);
+                p->headed = true;
+        }
+        r = row->row ? put(p->table, row->row) : 0;
+        if (r == 0)
+                r = put(p->jsonl, row->line);
+        return r < 0 ? r : put(p->csv, row->record);
+}
+
+static unsigned terminal_columns(void)
+{
+        struct winsize size;
+
+        return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+/* "  37/300  35 passed, 2 not, 4 running  24.8/s  11 s left" */
+static void on_progress(void *userdata, const BatchProgress *progress)
+{
+        const BatchTally *tally = progress->tally;
+        uint64_t now = now_monotonic(), run = tally->done - tally->resumed,
+                 passed = tally->verdicts[VERDICT_PASS];
+        double seconds = (double) progress->elapsed_usec / (double) USEC_PER_SEC,
+               rate = seconds > 0 ? (double) run / seconds : 0;
+        char total[32] = "", left[48] = "", line[256];
+        Printer *p = userdata;
+
+        if (!p->progress || (p->shown && now - p->told_usec < PROGRESS_USEC))
+                return;
+        p->told_usec = now;
+        p->shown = true;
+        if (progress->total != UNKNOWN)
+                (void) snprintf(total, sizeof(total), "/%" PRIu64, progress->total);
+        if (progress->total != UNKNOWN && rate > 0)
+                (void) snprintf(left, sizeof(left), "  %.0f s left",
+                                (double) (progress->total - tally->done) / rate);
+        (void) snprintf(line, sizeof(line),
+                        "  %" PRIu64 "%s  %" PRIu64 " passed, %" PRIu64 " not, %zu running  %.1f/s%s",
+                        tally->done, total, passed, tally->done - passed, progress->running, rate, left);
+        (void) fprintf(stderr, "\r%.*s\033[K", (int) terminal_columns() - 1, line);
+}
+
+static void print_end(const Printer *p, const BatchArguments *a, const BatchResult *result)
+{
+        _cleanup_free_ char *left = NULL;
+
+        if (p->table) {
+                batch_tally_print(p->table, &result->tally, result->elapsed_usec);
+                (void) fflush(p->table);
+        }
+        if (!result->stopped && result->signal == 0)
+                return;
+        if (result->first_left)
+                left = text_escape_alloc(result->first_left, strlen(result->first_left));
+        (void) fprintf(stderr, "qscope: %s after %" PRIu64 " jobs",
+                        result->signal ? "interrupted" : "stopped at the first that did not pass",
+                        result->tally.done);
+        if (left)
+                (void) fprintf(stderr, "; the next would have been number %" PRIu64 ", %s",
+                                result->tally.done + 1, left);
+        else if (result->stopped)
+                (void) fputs("; more was to come", stderr);
+        if (a->receipts && result->stopped)
+                (void) fprintf(stderr, "; the same with --resume runs the rest");
+        (void) fputc('\n', stderr);
+}
+
+/* --- */
+
+/* What is in its place is written over, as by a shell's ">"; the jobs' own files are receipts. */
+static int open_output(const char *path, FILE **ret, Error *e)
+{
+        if (!path)
+                return 0;
+        if (streq(path, "-")) {
+                *ret = stdout;
+                return 0;
+        }
+        *ret = fopen(path, "we");
+        return *ret ? 0 : error_errno(e, -errno, "%s", path);
+}
+
+static int open_outputs(const BatchArguments *a, Printer *p, Error *e)
+{
+        int r = open_output(a->jsonl, &p->jsonl, e);
+
+        if (r == 0)
+                r = open_output(a->csv, &p->csv, e);
+        if (r == 0 && p->csv)
+                r = fputs(batch_csv_header, p->csv) < 0 ? error_errno(e, -errno, "%s", a->csv) : 0;
+        if (r == 0 && p->csv == stdout && p->jsonl == stdout)
+                r = error_set(e, -EINVAL, "--csv - and --jsonl -: only one of them can be standard output");
+        if (!a->quiet)
+                p->table = p->jsonl == stdout || p->csv == stdout ? stderr : stdout;
+        p->progress = !a->quiet && isatty(STDERR_FILENO);
+        return r;
+}
+
+static int close_outputs(Printer *p, int status)
+{
+        FILE *const files[] = { p->csv, p->jsonl };
+        bool failed = fflush(stdout) != 0;
+
+        for (size_t i = 0; i < ELEMENTSOF(files); i++)
+                if (files[i] && files[i] != stdout)
+                        failed = fclose(files[i]) != 0 || failed;
+        return failed && status < 128 ? batch_worse_status(status, EXIT_HOST) : status;
+}
+
+static int make_receipts_dir(const char *path, Error *e)
+{
+        int r = path ? mkdir_parents_at(AT_FDCWD, path, 0700, geteuid(), getegid(), NULL) : 0;
+
+        return r < 0 ? error_errno(e, r, "--receipts %s", path) : 0;
+}
+
+int cli_batch(int argc, char **argv)
+{
+        _cleanup_(job_source_freep) JobSource *source = NULL;
+        BatchArguments a = { 0 };
+        BatchOptions options = { 0 };
+        BatchResult result = { 0 };
+        Printer printer = { 0 };
+        Error e = ERROR_INIT;
+        int r;
+
+        if (parse(argc, argv, &a, &e) < 0 || parse_jobs(a.jobs, &options.jobs, &e) < 0)
+                return cli_usage("batch", "%s", e.text);
+        if (a.help) {
+                print_help();
+                return 0;
+        }
+        if (job_source_new(a.paths, &source, &e) < 0 || make_receipts_dir(a.receipts, &e) < 0 ||
+                        open_outputs(&a, &printer, &e) < 0)
+                return cli_fail(EXIT_USAGE, &e);
+        options.source = source;
+        options.policy = a.policy;
+        options.receipts_dir = a.receipts;
+        options.state_dir = a.state_dir;
+        options.resume = a.resume;
+        options.fail_fast = a.fail_fast;
+        options.on_row = on_row;
+        options.on_progress = on_progress;
+        options.userdata = &printer;
+        r = batch_run(&options, &result, &e);
+        hide_progress(&printer);
+        print_end(&printer, &a, &result);
+        free(result.first_left);
+        if (r < 0)
+                return close_outputs(&printer, cli_fail(EXIT_HOST, &e));
+        return close_outputs(&printer, result.tally.status);
+}

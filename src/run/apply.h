@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* qscope apply: from a receipt and the layer that was kept to the workspace, in a transaction. First
+ * everything is compared; then every new content is staged in the workspace, where a full disk shows; then a
+ * journal says what is meant; only then names are changed, one system call each. Whatever ends it half way,
+ * the next apply of the same receipt finishes it or takes it back.
+ *
+ * The journal, apply.json beside the layer: { schema, phase, items [{index, exact}…] }. phase is "stage" (the
+ * workspace has nothing new but what is staged), "commit", "undo" or "done" (only the stage is to be
+ * removed). What was done of it is read from the workspace itself. */
+
+#include "core/apply.h"
+#include "core/kept.h"
+
+typedef struct ApplyOptions {
+        const char *receipt_path;
+        const char *state_dir; /* NULL: /var/lib/qscope */
+        char *const *select;   /* NULL: all that was agreed */
+        bool force;            /* whatever the verdict */
+        bool rollback;
+} ApplyOptions;
+
+typedef enum ApplyFound {
+        FOUND_TODO,     /* it is as the job found it */
+        FOUND_DONE,     /* it is as the job left it */
+        FOUND_CONFLICT, /* neither */
+} ApplyFound;
+
+typedef struct ApplyCheck {
+        ApplyFound found;
+        bool looked;   /* it was selected */
+        char why[160]; /* of a conflict */
+} ApplyCheck;
+
+typedef struct Apply Apply;
+
+/* Reads and checks everything; changes nothing. Exit statuses in *ret_status when it fails: 2 no receipt, 3
+ * refused, 4 the host. */
+int apply_open(const ApplyOptions *options, Apply **ret, int *ret_status, Error *e);
+Apply *apply_free(Apply *apply);
+DEFINE_CLEANUP(Apply *, apply_free)
+
+const ApplyPlan *apply_plan(const Apply *apply);
+const KeptInfo *apply_info(const Apply *apply);
+const char *apply_workspace(const Apply *apply);
+/* For the selected ones. */
+const ApplyCheck *apply_check(const Apply *apply, size_t index);
+size_t apply_count(const Apply *apply, ApplyFound found);
+/* An earlier apply was interrupted: what is selected is what it had selected. */
+bool apply_is_resumed(const Apply *apply);
+/* It was being taken back. */
+bool apply_is_undone(const Apply *apply);
+
+/* A file before and after, for people to look at: at most max bytes. -EFBIG and others: it cannot be shown.
+ */
+int apply_read_before(
+                const Apply *apply, const ApplyChange *change, size_t max, char **ret, size_t *ret_size);
+int apply_read_after(const Apply *apply, const ApplyChange *change, size_t max, char **ret, size_t *ret_size);
+
+/* Does it. 0; -EINTR: a signal came, and it was taken back; another errno with a sentence: it was taken back,
+ * unless the sentence says otherwise. */
+int apply_commit(Apply *apply, Error *e);
+/* Takes an interrupted one back. */
+int apply_rollback(Apply *apply, Error *e);
+/* Removes the layer if there is nothing left to be applied. *ret_removed. */
+int apply_finish(Apply *apply, bool *ret_removed, Error *e);

@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many jobs in one process: the receipts of single runs, in the order of the input, whatever else runs,
+whoever interrupts; and nothing that grows."""
+
+import csv
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+
+import host
+import lib
+from lib import (between, check, contains, eq, fail, job, lacks, mentions, qscope, read_bytes,
+                 scratch, sh, start_qscope, test, workspace, write)
+
+GROUP = "batch"
+
+
+def write_jobs(jobs, directory=None):
+    """A directory of job files; bytes are written as they are. Sorted by name they are in order."""
+    top = directory or scratch()
+    for number, fields in enumerate(jobs):
+        data = fields if isinstance(fields, bytes) else json.dumps(lib.make_job(fields)).encode()
+        write(f"{top}/{number:04}.json", data)
+    return top
+
+
+def many(count, argv, **fields):
+    shared = workspace({"a": "x\n"})
+    return [job(argv, cwd=shared, job_id=f"n{number}", **fields) for number in range(count)]
+
+
+def lines_of(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def receipts_in(directory):
+    names = [name for name in os.listdir(directory) if name.endswith(".json")]
+    return {name: lib.load_receipt(f"{directory}/{name}") for name in sorted(names)}
+
+
+def batch(*args, status=0, **kw):
+    run = qscope("batch", *args, **kw)
+    eq(run.status, status, f"qscope's exit status ({run.stdout} {run.stderr})")
+    return run
+
+
+# --- the same as single runs ------------------------------------------------------------
+
+VARYING = {"run_id", "unit", "started_at", "finished_at", "duration_ms", "timing", "usage", "pid",
+           "ppid", "uid", "start", "end"}
+
+
+def constant(value):
+    """Without what differs from run to run: times, numbers of processes, what was used."""
+    if isinstance(value, dict):
+        return {key: constant(item) for key, item in value.items()
+                if key not in VARYING and not key.endswith("_ms")}
+    if isinstance(value, list):
+        return [constant(item) for item in value]
+    if isinstance(value, str):
+        return re.sub(r"\d{4,}", "N", value)
+    return "N" if type(value) is int and value > 9999 else value
+
+
+@test("smoke", timeout=90)
+def test_same_receipts():
+    """Jobs of a batch, beside each other, have the receipts that single runs of them have."""
+    shared = workspace({"a": "x\n", "sub/b": "y\n"})
+    jobs = [
+        job(["true"], cwd=shared, job_id="t"),
+        job(sh("echo out; echo err >&2; echo z > a; rm sub/b; exit 3"), cwd=shared, job_id="f"),
+        job(sh("sleep 300 & exec true"), cwd=shared, job_id="l"),
+        job(["./missing"], cwd=shared, job_id="m"),
+        job(["true"], cwd="/etc", job_id="r"),
+        job(["python3", "-c", "import socket; socket.create_connection(('192.0.2.1', 9))"],
+            cwd=shared, job_id="e"),
+    ]
+    top, receipts = write_jobs(jobs), scratch()
+    batch(top, "-j", "6", "--receipts", receipts, "--quiet", status=3)
+    for number, fields in enumerate(jobs):
+        name = fields["job_id"]
+        alone = lib.run_job(fields).receipt
+        beside = lib.load_receipt(f"{receipts}/{name}.json")
+        for key in sorted(alone.keys() | beside.keys()):
+            if key in VARYING | {"processes", "isolation", "host"}:
+                continue
+            one, other = alone.get(key), beside.get(key)
+            eq(constant(other), constant(one), f"{name}: receipt.{key}")
+        eq(len(beside["isolation"]), len(alone["isolation"]), f"{name}: isolation")
+        eq(alone["job_sha256"], beside["job_sha256"], "job_sha256")
+
+
+@test(timeout=60)
+def test_order_and_lines():
+    """Rows come in the order of the input, not of the ends; a line is that of a single run."""
+    jobs = [job(sh(f"sleep {delay}"), job_id=f"n{number}")
+            for number, delay in enumerate((1, 0, 0.5, 0))]
+    run = batch(write_jobs(jobs), "-j", "4", "--jsonl", "-")
+    lines = lines_of(run.stdout)
+    eq([line["job_id"] for line in lines], ["n0", "n1", "n2", "n3"], "order")
+    eq(list(lines[0]), list(lib.run_job(jobs[0]).line), "keys of a line")
+
+
+@test("smoke", timeout=60)
+def test_inputs():
+    """Files, directories, patterns that the shell left alone, and lines on standard input."""
+    top = write_jobs(many(3, ["true"]))
+    write(f"{top}/note.txt", "no job")
+    run = batch(top, f"{top}/000[12].json", f"{top}/0000.json", "-j", "3", "--jsonl", "-")
+    eq([line["job_id"] for line in lines_of(run.stdout)], "n0 n1 n2 n1 n2 n0".split(), "jobs")
+    text = "".join(json.dumps(lib.make_job(fields)) + "\n\n" for fields in many(2, ["true"]))
+    write(scratch("lines"), text[:-2])  # the last line without an end
+    with open(scratch("lines"), "rb") as lines:
+        run = batch("-", "--jsonl", "-", stdin=lines)
+    eq([line["job_id"] for line in lines_of(run.stdout)], ["n0", "n1"], "lines")
+    for wrong in (f"{top}/no*.json", f"{top}/none", workspace()):
+        batch(wrong, status=2)
+
+
+@test(timeout=60)
+def test_broken_in_the_middle():
+    """Jobs that do not parse, or name no policy, are rows, and all others run."""
+    jobs = many(5, ["true"])
+    jobs[1] = b'{"argv": ['
+    jobs[2] = b"\x00" * 100
+    jobs[3] = {**jobs[3], "policy": "no-such"}
+    run = batch(write_jobs(jobs), "-j", "2", "--jsonl", scratch("lines"), status=2)
+    lines = lines_of(read_bytes(scratch("lines")).decode())
+    eq([line["verdict"] for line in lines], ["pass", None, None, None, "pass"], "verdicts")
+    check(all(line["error"] and line["input"] for line in lines[1:4]), f"lines: {lines}")
+    contains(run.stdout, "5 jobs: 2 pass, 3 broken", "table")
+
+
+@test(timeout=60)
+def test_same_id_twice():
+    """A second job with the same id keeps both receipts."""
+    jobs = [job(["true"], job_id="same"), job(["false"], job_id="same")]
+    batch(write_jobs(jobs), "-j", "1", "--receipts", scratch("r"), status=1)
+    found = receipts_in(scratch("r"))
+    eq({name: item["verdict"] for name, item in found.items()},
+       {"same.json": "pass", "same.2.json": "fail"}, "receipts")
+
+
+@test(timeout=60)
+def test_fail_fast():
+    """After the first that does not pass none is begun; it says where it stopped."""
+    jobs = many(6, ["true"])
+    jobs[1]["argv"] = ["false"]
+    run = batch(write_jobs(jobs), "-j", "1", "--fail-fast", "--jsonl", "-", status=1)
+    eq(len(lines_of(run.stdout)), 2, "jobs")
+    contains(run.stderr, "0002.json", "where it stopped")
+
+
+@test(timeout=60)
+def test_hostile_names():
+    """Names of files and of what a job makes reach table and CSV, and do nothing there."""
+    evil = "=cmd|'\x1b[2J\r\n\",@x"
+    top = write_jobs([job(sh('printf x > "$0"') + [evil], job_id="evil", allow_changes=[])])
+    write(f"{top}/+1{evil}.json", "no")
+    run = batch(top, "--csv", scratch("c"), status=2)
+    lacks(run.stdout + run.stderr, "\x1b", "table")
+    with open(scratch("c"), newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    eq([row["verdict"] for row in rows], ["", "fail"], "verdicts")
+    for row in rows:
+        for cell in row.values():
+            check(cell.isprintable() and cell[:1] not in tuple("=+-@"), f"cell {cell!r}")
+    contains(rows[1]["message"], "cmd", "message")
+
+
+# --- interrupted ------------------------------------------------------------------------
+
+
+def survivors():
+    return [pid for pid, _, uid, state in host.processes()
+            if uid in host.JOB_UIDS and not state.startswith("Z")]
+
+
+def sleepers():
+    """The command itself, not only what holds its place at the gate."""
+    return [pid for pid, name, uid, _ in host.processes()
+            if uid in host.JOB_UIDS and name == "sleep"]
+
+
+def wait_for(predicate, what):
+    check(host.wait_until(predicate, lib.bound(30)), what)
+
+
+@test("smoke", timeout=120)
+def test_killed_and_resumed():
+    """kill -9 in the middle: the jobs die at once, finished receipts stay, --resume runs the rest."""
+    count = 24
+    jobs = many(count, ["sleep", "0.3"])
+    # The same id, another job: it is not taken for the one that was run.
+    top, receipts = write_jobs(jobs), scratch("r")
+    os.mkdir(receipts)
+    started = start_qscope(["batch", top, "-j", "4", "--receipts", receipts, "--quiet"])
+    wait_for(lambda: len(os.listdir(receipts)) >= 6 and sleepers(), "no receipts came")
+    started.kill(signal.SIGKILL)
+    started.finish()
+    check(host.wait_until(lambda: not survivors(), lib.bound(1)), "jobs outlive a killed qscope")
+    before = receipts_in(receipts)
+    between(len(before), 6, count - 1, "receipts at the kill")
+    jobs[0]["argv"] = ["true"]
+    write_jobs(jobs, top)
+    run = batch(top, "-j", "4", "--receipts", receipts, "--resume", "--jsonl", "-", timeout=90)
+    lines = lines_of(run.stdout)
+    eq([line["job_id"] for line in lines], [item["job_id"] for item in jobs], "order")
+    eq({line["verdict"] for line in lines}, {"pass"}, "verdicts")
+    after = receipts_in(receipts)
+    eq(len(after), count + 1, "receipts")  # the changed job has two
+    for name, receipt in before.items():
+        eq(after[name]["run_id"], receipt["run_id"], f"{name} was written again")
+    run = batch(top, "--receipts", receipts, "--resume")
+    eq(receipts_in(receipts).keys(), after.keys(), "receipts after nothing was left")
+    contains(run.stdout, f"{count} of them from before", "table")
+
+
+@test("smoke", timeout=60)
+def test_interrupted():
+    """Ctrl-C: what runs is ended, with receipts that say so, and it says where it was."""
+    receipts = scratch("r")
+    started = start_qscope(["batch", write_jobs(many(6, ["sleep", "300"])), "-j", "3",
+                            "--receipts", receipts, "--jsonl", "-"])
+    wait_for(lambda: len(sleepers()) >= 3, "the jobs did not start")
+    started.kill(signal.SIGINT)
+    run = started.finish()
+    eq(run.status, 130, "exit status")
+    eq([line["verdict"] for line in lines_of(run.stdout)], ["aborted"] * 3, "verdicts")
+    eq([item["verdict"] for item in receipts_in(receipts).values()], ["aborted"] * 3, "receipts")
+    mentions(run.stderr, ["interrupted"], "where it was")
+    contains(run.stderr, "0003.json", "where it was")
+
+
+@test(timeout=60)
+def test_progress():
+    """On a terminal: how many are done, passed and not, a rate; and no trace of it at the end."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [lib.QSCOPE, "batch", write_jobs([["true"], ["false"], ["true"]]), "-j", "1"],
+        stdout=subprocess.PIPE, stderr=theirs, stdin=subprocess.DEVNULL, env=lib.CALLER)
+    os.close(theirs)
+    table = process.communicate(timeout=lib.bound(20))[0].decode()
+    shown = os.read(ours, 65536).decode()
+    os.close(ours)
+    contains(shown, "/3  ", "progress")
+    contains(shown, "passed", "progress")
+    check(shown.endswith("\r\x1b[K"), f"the progress is left there: {shown[-80:]!r}")
+    contains(table, "3 jobs: 2 pass, 1 fail", "table")
+
+
+# --- many -------------------------------------------------------------------------------
+
+
+@test(timeout=180)
+def test_fifty_at_once():
+    """Fifty at once on few CPUs all finish, and none is taken for another."""
+    jobs = [job(sh(f"echo {number}; sleep 2; echo {number} > mine"), workspace="fresh",
+                job_id=f"n{number}", timeout_sec=120) for number in range(50)]
+    batch(write_jobs(jobs), "-j", "50", "--receipts", scratch("r"), "--quiet", timeout=150)
+    receipts = [lib.load_receipt(f"{scratch('r')}/n{number}.json") for number in range(50)]
+    for number, receipt in enumerate(receipts):
+        eq([receipt["stdout"], [item["path"] for item in receipt["fs"]["added"]]],
+           [f"{number}\n", ["mine"]], "output and files")
+    check(max(receipt["started_at"] for receipt in receipts) <
+          min(receipt["finished_at"] for receipt in receipts), "they were not begun at once")
+
+
+def own_facts(pid):
+    status = dict(line.split(":", 1) for line in host.read(f"/proc/{pid}/status").splitlines())
+    return {
+        "descriptors": len(os.listdir(f"/proc/{pid}/fd")),
+        "mounts": len(host.read(f"/proc/{pid}/mountinfo").splitlines()),
+        "peak_kib": int(status["VmHWM"].split()[0]),
+    }
+
+
+class Fed:
+    """A batch that is fed by lines, and idle between them."""
+
+    def __init__(self, *args):
+        self.out = scratch("lines")
+        self.process = subprocess.Popen(
+            [lib.QSCOPE, "batch", "-", "--quiet", "--jsonl", self.out, *args],
+            stdin=subprocess.PIPE, env=lib.CALLER, cwd=workspace())
+        self.fed = 0
+
+    def lines(self):
+        return host.read(self.out, "").splitlines()
+
+    def feed(self, jobs):
+        for fields in jobs:
+            self.process.stdin.write(json.dumps(lib.make_job(fields)).encode() + b"\n")
+        self.process.stdin.flush()
+        self.fed += len(jobs)
+        check(host.wait_until(lambda: len(self.lines()) == self.fed, lib.bound(10 + len(jobs)), 0.05),
+              f"{len(self.lines())} of {self.fed} jobs ended")
+        check(host.wait_until(lambda: not host.job_units(), lib.bound(5)), "units are left")
+        return own_facts(self.process.pid)
+
+    def end(self):
+        self.process.stdin.close()
+        return self.process.wait(lib.bound(10))
+
+
+@test(timeout=180)
+def test_nothing_grows():
+    """300 jobs, 4 at a time: descriptors, memory, mounts and units are where they were after 20."""
+    fed = Fed("-j", "4")
+    try:
+        jobs = many(300, ["true"])
+        before = fed.feed(jobs[:20])
+        after = fed.feed(jobs[20:])
+        eq(fed.end(), 0, "exit status")
+    finally:
+        fed.process.kill()
+        fed.process.wait()
+    for key in ("descriptors", "mounts"):
+        eq(after[key], before[key], key)
+    between(after["peak_kib"], 1, 32 * 1024, "peak memory")
+    between(after["peak_kib"], 1, before["peak_kib"] + 2048, "growth of the peak")
+
+
+@test(timeout=60)
+def test_bus_goes_away():
+    """D-Bus stops while several jobs run: each ends, with a receipt."""
+    started = start_qscope(["batch", write_jobs(many(3, ["sleep", "2"])), "-j", "3", "--jsonl", "-"])
+    try:
+        wait_for(lambda: len(sleepers()) >= 3, "the jobs did not start")
+        host.quiet("systemctl", "stop", "dbus.socket", "dbus.service")
+        run = started.finish()
+        verdicts = {line["verdict"] for line in lines_of(run.stdout)}
+        check(verdicts <= {"pass", "error"} and len(lines_of(run.stdout)) == 3, f"{run.stdout}")
+        check(not survivors(), "processes of jobs are alive")
+    finally:
+        host.quiet("systemctl", "start", "dbus.socket", "dbus.service")
+    lib.passes(["true"], timeout=30)
+
+
+@test(timeout=60)
+def test_bounded_apart():
+    """Jobs in the posture bounded do not see the mounts of those beside them."""
+    shared = workspace({"a": "x\n"})
+    look = sh("sleep 0.3; grep -c /run/qscope/ /proc/self/mountinfo")
+    jobs = [job(look, cwd=shared, posture="bounded", policy="trusted", job_id=f"b{number}",
+                limits={"memory": None, "tasks": None, "cpu": None}, expected_exit=1)
+            for number in range(2)]
+    jobs += many(2, ["sleep", "1"])
+    run = batch(write_jobs(jobs), "-j", "4", "--receipts", scratch("r"))
+    for number in range(2):
+        receipt = lib.load_receipt(f"{scratch('r')}/b{number}.json")
+        eq(receipt["stdout"], "0\n", f"mounts of others ({run.stdout})")
