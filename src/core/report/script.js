@@ -220,6 +220,7 @@
             ["posture", receipt.posture],
             ["started", textOf(receipt.started_at) && receipt.started_at.replace("T", " ").replace(/\.\d+Z$/, " UTC")],
             ["workspace", receipt.cwd],
+            ["changes", objectOf(receipt.kept).state === "yes" ? "kept for qscope apply" : null],
             ["host", objectOf(receipt.host).hostname],
             ["run", receipt.run_id],
             ["file", row.file],
