@@ -91,7 +91,7 @@ static const struct {
 static bool take_valued(char **argv, int *i, BatchArguments *a)
 {
         for (size_t k = 0; k < ELEMENTSOF(valued); k++) {
-                const char **value = (const char **) ((char *) a + valued[k].offset),
+                const char **value = (void *) ((char *) a + valued[k].offset),
                            *rest = startswith(argv[*i], valued[k].name);
 
                 if (!rest)

@@ -27,15 +27,31 @@ typedef struct Checked {
         Planning planning;
         ExecRecord record;
         ExecHint hint;
-        Error e; /* there is no plan */
+        ReasonList failures; /* besides that */
+        Error e;             /* there is no plan */
         int status;
 } Checked;
 
 static void checked_clear(Checked *c)
 {
+        reason_list_clear(&c->failures);
         look_clear(&c->record);
         planning_clear(&c->planning);
         job_free(c->job);
+}
+
+/* By name and path; a digest is compared when it is run, and so are interpreters. */
+static int check_rules(Checked *c)
+{
+        const Policy *policy = c->planning.plan->policy;
+        const ExecAsked asked = { .path = c->record.file, .called = c->record.resolved };
+        const char *rule;
+
+        if (c->record.error != 0 || exec_rules_match(&policy->exec, &asked, &rule) != EXEC_DENIED)
+                return 0;
+        return reason_add(&c->failures, "denied_exec", "%.200s is refused by the policy %s (%s%.100s)",
+                        c->record.file, policy->name, rule ? "deny_exec: " : "not in allow_exec",
+                        rule ? rule : "");
 }
 
 static int make(Checked *c, const char *policy)
@@ -53,7 +69,7 @@ static int make(Checked *c, const char *policy)
         if (c->record.error > 0)
                 exec_explain(&c->record, c->planning.plan->argv, look_search_path(c->planning.plan),
                                 uname(&name) < 0 ? NULL : name.machine, &c->hint);
-        return 0;
+        return check_rules(c);
 }
 
 static int judge(const Checked *c, int r)
@@ -62,7 +78,7 @@ static int judge(const Checked *c, int r)
                 return r == -ENOMEM ? EXIT_HOST : EXIT_USAGE;
         if (c->planning.plan->refusals.n > 0)
                 return EXIT_REFUSED;
-        return c->record.error > 0 ? EXIT_WOULD_FAIL : 0;
+        return c->record.error > 0 || c->failures.n > 0 ? EXIT_WOULD_FAIL : 0;
 }
 
 static const char *verdict(const Checked *c)
@@ -95,21 +111,28 @@ static int add_exec(cJSON *object, const Checked *c)
         return r;
 }
 
-static int add_reasons(cJSON *object, const ReasonList *refusals)
+static int add_reasons(cJSON *list, const ReasonList *reasons)
 {
-        cJSON *list = json_add_array(object, "reasons");
         int r = list ? 0 : -ENOMEM;
 
-        for (size_t i = 0; i < refusals->n && r == 0; i++) {
+        for (size_t i = 0; i < reasons->n && r == 0; i++) {
                 cJSON *one = json_add_object(list, NULL);
 
-                r = json_add_text(one, "code", refusals->items[i].code);
+                r = json_add_text(one, "code", reasons->items[i].code);
                 if (r == 0)
-                        r = json_add_text(one, "message", refusals->items[i].message);
+                        r = json_add_text(one, "message", reasons->items[i].message);
                 if (r == 0)
-                        r = json_add_text(one, "next", reason_find(refusals->items[i].code)->next);
+                        r = json_add_text(one, "next", reason_find(reasons->items[i].code)->next);
         }
         return r;
+}
+
+static int add_all_reasons(cJSON *object, const Checked *c)
+{
+        cJSON *list = json_add_array(object, "reasons");
+        int r = add_reasons(list, &c->planning.plan->refusals);
+
+        return r < 0 ? r : add_reasons(list, &c->failures);
 }
 
 /* {"job": FILE, "verdict": …, "job_id", "policy", "reasons": […], "exec": {…}} or {…, "error": sentence}. */
@@ -129,11 +152,18 @@ static int print_json(const Checked *c)
         if (r == 0 && plan)
                 r = json_add_text(object, "policy", plan->policy->name);
         if (r == 0 && plan)
-                r = add_reasons(object, &plan->refusals);
+                r = add_all_reasons(object, c);
         if (r == 0 && plan)
                 r = add_exec(object, c);
         line = r == 0 ? json_print(object, false) : NULL;
         return line && fputs(line, stdout) >= 0 ? 0 : -EIO;
+}
+
+static void print_reasons(const char *path, const char *what, const ReasonList *reasons)
+{
+        for (size_t i = 0; i < reasons->n; i++)
+                (void) printf("%s: would %s: %s: %s\n  next: %s\n", path, what, reasons->items[i].code,
+                                reasons->items[i].message, reason_find(reasons->items[i].code)->next);
 }
 
 static int print_text(const Checked *c)
@@ -145,10 +175,8 @@ static int print_text(const Checked *c)
                 return -ENOMEM;
         if (!plan)
                 return cli_fail(0, &c->e);
-        for (size_t i = 0; i < plan->refusals.n; i++)
-                (void) printf("%s: would be rejected: %s: %s\n  next: %s\n", path,
-                                plan->refusals.items[i].code, plan->refusals.items[i].message,
-                                reason_find(plan->refusals.items[i].code)->next);
+        print_reasons(path, "be rejected", &plan->refusals);
+        print_reasons(path, "fail", &c->failures);
         if (c->record.error > 0)
                 (void) printf("%s: would fail: %s: %s\n", path, exec_kind_names[c->hint.kind], c->hint.hint);
         if (c->status != 0)

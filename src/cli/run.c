@@ -132,6 +132,8 @@ int cli_run(int argc, char **argv)
         if (r < 0 || fflush(stdout) != 0) {
                 error_errno(&e, r < 0 ? r : -errno, "standard output");
                 (void) cli_fail(0, &e);
+                if (arguments.receipt_path && streq(arguments.receipt_path, "-"))
+                        return EXIT_HOST; /* the receipt is lost */
         }
         return result.exit_status;
 }

@@ -148,8 +148,8 @@ static int read_path(const cJSON *object, char **ret)
         _cleanup_free_ char *raw = NULL, *normal = NULL;
         int r = read_raw(object, "path", &raw);
 
-        if (r < 0)
-                return r;
+        if (r < 0 || !raw)
+                return r < 0 ? r : -EINVAL;
         if (*raw == '/')
                 return 1;
         r = path_normalise(raw, &normal);

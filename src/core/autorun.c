@@ -220,10 +220,13 @@ static bool makes_repository(const char *path)
 
 const char *autorun_find(const char *path, FileType type)
 {
-        for (const char *at = path; at; at = next_component(at))
+        const char *at = path;
+
+        do
                 for (size_t i = 0; i < ELEMENTSOF(table); i++)
                         if (match_here(table[i].pattern, at, type == FILE_DIRECTORY))
                                 return table[i].who;
+        while ((at = next_component(at)));
         return makes_repository(path) ? "git" : NULL;
 }
 

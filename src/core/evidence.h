@@ -52,6 +52,7 @@ typedef struct ProgramStart {
         uint64_t call;        /* 0: it could not be looked at, and only path is known */
         char name[16];        /* as the kernel will name the process: the base name of what was given, cut */
         const char *path;     /* as resolved in the job's root; NULL: unknown */
+        const char *called;   /* as it was given, in the job's own memory; NULL: unknown */
         char *const *argv;    /* NULL: unknown */
         bool argv_cut;
         bool is_program; /* it is the file that was named, as far as one can tell, and not a part of it */

@@ -6,21 +6,40 @@
 #define DIGEST        "sha256:"
 #define DIGEST_DIGITS 64u
 
-static bool rule_matches(const char *rule, const char *path, const char *name, const char *sha256)
+/* A directory at the top that is a link to the one of that name in /usr (file-hierarchy(7)). */
+static bool is_merged(const char *rule)
+{
+        return startswith(rule, "/bin/") || startswith(rule, "/sbin/") || startswith(rule, "/lib");
+}
+
+static bool matches_path(const char *rule, const char *path)
+{
+        const char *below = startswith(path, "/usr");
+
+        return fnmatch(rule, path, FNM_PATHNAME) == 0 ||
+               (below && is_merged(rule) && fnmatch(rule, below, FNM_PATHNAME) == 0);
+}
+
+static bool matches_name(const char *rule, const char *path)
+{
+        const char *slash = strrchr(path, '/');
+
+        return fnmatch(rule, slash ? slash + 1 : path, 0) == 0;
+}
+
+static bool rule_matches(const char *rule, const char *path, const char *sha256)
 {
         const char *digest = startswith(rule, DIGEST);
 
         if (digest)
                 return sha256 && streq(digest, sha256);
-        if (*rule == '/')
-                return path && fnmatch(rule, path, FNM_PATHNAME) == 0;
-        return name && fnmatch(rule, name, 0) == 0;
+        return path && (*rule == '/' ? matches_path(rule, path) : matches_name(rule, path));
 }
 
-static const char *find(char *const *rules, const char *path, const char *name, const char *sha256)
+static const char *find(char *const *rules, const char *path, const char *sha256)
 {
         for (size_t i = 0; rules && rules[i]; i++)
-                if (rule_matches(rules[i], path, name, sha256))
+                if (rule_matches(rules[i], path, sha256))
                         return rules[i];
         return NULL;
 }
@@ -33,20 +52,21 @@ static bool has_digest(char *const *rules)
         return false;
 }
 
-ExecAnswer exec_rules_match(const ExecRules *rules, const char *path, const char *name, const char *sha256,
-                const char **ret_rule)
+ExecAnswer exec_rules_match(const ExecRules *rules, const ExecAsked *asked, const char **ret_rule)
 {
-        *ret_rule = find(rules->deny, path, name, sha256);
+        *ret_rule = find(rules->deny, asked->path, asked->sha256);
+        if (!*ret_rule)
+                *ret_rule = find(rules->deny, asked->called, NULL);
         if (*ret_rule)
                 return EXEC_DENIED;
-        if (!sha256 && has_digest(rules->deny))
+        if (!asked->sha256 && has_digest(rules->deny))
                 return EXEC_NEEDS_HASH;
         if (!rules->allow)
                 return EXEC_ALLOWED;
-        *ret_rule = find(rules->allow, path, name, sha256);
+        *ret_rule = find(rules->allow, asked->path, asked->sha256);
         if (*ret_rule)
                 return EXEC_ALLOWED;
-        return !sha256 && has_digest(rules->allow) ? EXEC_NEEDS_HASH : EXEC_DENIED;
+        return !asked->sha256 && has_digest(rules->allow) ? EXEC_NEEDS_HASH : EXEC_DENIED;
 }
 
 bool exec_rules_are_empty(const ExecRules *rules)

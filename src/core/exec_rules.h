@@ -7,7 +7,8 @@
  * A rule is a base name ("curl", an fnmatch(3) pattern), an absolute path ("/usr/bin/python3*", a pattern
  * whose
  * "*" does not cross a slash), or the digest of the file's bytes ("sha256:…"). Only a digest finds a renamed
- * copy. Names are those of the file that is executed, not of argv[0].
+ * copy. A name is that of the file that is executed, and for deny_exec also the one that it was called by: of
+ * a link (python3, nc) nobody knows where it leads. argv[0] is neither. /bin and its like are in /usr.
  *
  * deny_exec goes first. Where allow_exec is given, what no rule of it names is denied; whoever asks about
  * scripts, interpreters and the dynamic loader one by one gets an answer for each. */
@@ -28,11 +29,14 @@ typedef enum ExecAnswer {
         EXEC_NEEDS_HASH, /* neither name nor path decides: ask again with the digest */
 } ExecAnswer;
 
-/* path: absolute, as the job sees it, or NULL where the file has none (a memfd); name: its base name; sha256:
- * 64 lower-case hex digits, or NULL: not known yet. *ret_rule: the rule that decided; NULL: no rule of
- * allow_exec names it, or there is none. Borrowed. */
-ExecAnswer exec_rules_match(const ExecRules *rules, const char *path, const char *name, const char *sha256,
-                const char **ret_rule);
+typedef struct ExecAsked {
+        const char *path;   /* absolute, as the job sees it; NULL: the file has none (a memfd) */
+        const char *called; /* what was given to execve(2), which a job can forge; NULL: unknown */
+        const char *sha256; /* 64 lower-case hex digits; NULL: not known yet */
+} ExecAsked;
+
+/* *ret_rule: the rule that decided; NULL: no rule of allow_exec names it, or there is none. Borrowed. */
+ExecAnswer exec_rules_match(const ExecRules *rules, const ExecAsked *asked, const char **ret_rule);
 
 bool exec_rules_are_empty(const ExecRules *rules);
 

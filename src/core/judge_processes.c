@@ -16,8 +16,10 @@ static int judge_denied(const Plan *plan, const DeniedList *denied, ReasonList *
         return reason_add(reasons, "denied_exec",
                         "%.200s was refused by the policy %s (%s%.100s), tried by %.200s%s",
                         first->path ? first->path : "a program", plan->policy->name,
-                        first->rule ? "deny_exec: " : "not in allow_exec", first->rule ? first->rule : "",
-                        first->by ? first->by : "a process",
+                        first->rule                ? "deny_exec: "
+                        : plan->policy->exec.allow ? "not in allow_exec"
+                                                   : "too large for its digest to be compared",
+                        first->rule ? first->rule : "", first->by ? first->by : "a process",
                         denied->total > 1 ? "; and more, see processes.denied" : "");
 }
 

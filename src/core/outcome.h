@@ -46,6 +46,7 @@ typedef struct StreamRecord {
 /* What the stage reported when the command could not be executed. */
 typedef struct ExecRecord {
         char *resolved;              /* the path that was executed, or tried last; NULL: nothing was found */
+        char *file;                  /* where its links lead; NULL: it was not looked up beforehand */
         int error;                   /* positive errno, 0: it was executed, -1: never tried */
         char *step;                  /* "chdir", "exec", "prepare" …; NULL when error <= 0 */
         uint8_t head[EXEC_HEAD_MAX]; /* first bytes of the file that could not be executed */

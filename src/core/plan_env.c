@@ -17,13 +17,14 @@ typedef struct Variable {
         Source source;
 } Variable;
 
-/* An agent's socket is never passed, whatever a policy says (the rule of the seed's receipt printer). */
+/* An agent's socket is never passed, whatever a policy says (the rule of the seed's receipt printer). Names have
+ * case, and secrets lie in both: github_token, npm_config_authToken. */
 static bool is_denied(const Policy *policy, const char *name)
 {
         if (streq(name, "SSH_AUTH_SOCK"))
                 return true;
         for (size_t i = 0; policy->env_deny && policy->env_deny[i]; i++)
-                if (fnmatch(policy->env_deny[i], name, 0) == 0)
+                if (fnmatch(policy->env_deny[i], name, FNM_CASEFOLD) == 0)
                         return true;
         return false;
 }

@@ -69,6 +69,18 @@ static int lint_paths(const Policy *policy, char ***ret)
         return r;
 }
 
+/* What is compared with them has no slash. */
+static int lint_names(const Policy *policy, char ***ret)
+{
+        int r = 0;
+
+        for (size_t i = 0; policy->deny_argv0 && policy->deny_argv0[i] && r == 0; i++)
+                if (strchr(policy->deny_argv0[i], '/'))
+                        r = strv_extendf(ret, "policy.deny_argv0: %s denies nothing: it has base names",
+                                        policy->deny_argv0[i]);
+        return r;
+}
+
 static int lint_sandbox(const Policy *policy, char ***ret)
 {
         bool isolated = policy->postures & (1u << POSTURE_ISOLATED);
@@ -90,5 +102,7 @@ int policy_lint(const Policy *policy, char ***ret)
 
         if (r == 0)
                 r = lint_paths(policy, ret);
+        if (r == 0)
+                r = lint_names(policy, ret);
         return r < 0 ? r : lint_sandbox(policy, ret);
 }

@@ -339,6 +339,18 @@ static int start_without_trace(TreeBuilder *builder, Live *live, const ProgramSt
         return r;
 }
 
+bool tree_builder_knows(const TreeBuilder *builder, const ProgramStart *start)
+{
+        const Live *live = find(builder, start->pid);
+
+        if (live && !builder->traced)
+                return live->call == start->call;
+        for (size_t i = 0; live && i < live->n_starts; i++)
+                if (live->starts[i].tid == start->tid && live->starts[i].call == start->call)
+                        return true;
+        return false;
+}
+
 int tree_builder_start(TreeBuilder *builder, const ProgramStart *start)
 {
         Live *live;
@@ -364,7 +376,8 @@ int tree_builder_start(TreeBuilder *builder, const ProgramStart *start)
         return r;
 }
 
-/* Which of the threads that wait in execve(2) it was: by name, else the last. */
+/* Which of the threads that wait in execve(2) it was. The others have ended by then and are gone from here,
+ * where that was seen; else by name, else the last. */
 static size_t choose_start(const Live *live, const char *name)
 {
         size_t chosen = live->n_starts - 1;
@@ -417,6 +430,7 @@ static int on_exec(TreeBuilder *builder, Live *live, const TraceEvent *event)
         return r;
 }
 
+/* Also of a thread that ended while it waited: another one executed, or all were killed. */
 static void on_failed(TreeBuilder *builder, Live *live, const TraceEvent *event)
 {
         for (size_t i = 0; i < live->n_starts; i++) {
@@ -496,6 +510,7 @@ int tree_builder_trace(TreeBuilder *builder, const TraceEvent *event)
                 decide(live, END_SIGNAL, event->value);
                 break;
         case TRACE_EXIT:
+                on_failed(builder, live, event);
                 if (--live->threads == 0)
                         end_process(builder, live, event->usec);
                 break;

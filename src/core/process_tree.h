@@ -26,6 +26,11 @@ int tree_builder_new(const TreeBounds *bounds, bool traced, pid_t root, TreeBuil
 int tree_builder_trace(TreeBuilder *builder, const TraceEvent *event);
 int tree_builder_start(TreeBuilder *builder, const ProgramStart *start);
 
+/* Another file of this execve(2) was told of already, and it has not failed since: this one is its
+ * interpreter or loader. Without a trace nobody tells of a failure; a second call with everything equal is
+ * then the same. */
+bool tree_builder_knows(const TreeBuilder *builder, const ProgramStart *start);
+
 /* The program that a process is running now or was running when it ended, or that it is a copy of: its path,
  * else its name. NULL: unknown. Valid until the next event. */
 const char *tree_builder_program(const TreeBuilder *builder, pid_t pid);

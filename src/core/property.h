@@ -13,6 +13,7 @@ typedef enum PropertyType {
         PROPERTY_BOOL,       /* b */
         PROPERTY_STRING,     /* s */
         PROPERTY_STRV,       /* as */
+        PROPERTY_PATHS,      /* as: "/path" of the job's root, a leading "-" ignores a missing one */
         PROPERTY_U64,        /* t: bytes, counts, microseconds; "infinity" is UINT64_MAX */
         PROPERTY_SIZE,       /* t: bytes, may be given as "512M" */
         PROPERTY_USEC,       /* t: seconds in JSON (number), microseconds on the bus */

@@ -194,6 +194,7 @@ static void put_value(FILE *out, const PropertyValue *value)
                 put_list(out, value->list);
                 break;
         case PROPERTY_STRV:
+        case PROPERTY_PATHS:
         case PROPERTY_BINDS:
         case PROPERTY_TMPFS:
         case PROPERTY_DEVICES:

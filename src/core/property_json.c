@@ -274,6 +274,29 @@ static int read_property_binds(PropertyValue *value, const cJSON *json, Error *e
         return r;
 }
 
+/* systemd takes a path without "+" for one of the host: where the unit has a root of its own, and a job
+ * always has, it would be skipped without a word. */
+static int read_property_paths(PropertyValue *value, const cJSON *json, Error *e)
+{
+        int r = read_strings(json, &value->list, e);
+
+        for (size_t i = 0; r >= 0 && value->list[i]; i++) {
+                const char *path = value->list[i], *dash = *path == '-' ? "-" : "";
+                char *whole;
+
+                path += strlen(dash);
+                path += *path == '+';
+                if (!absolute_part_is_valid(path, strlen(path)))
+                        return error_set(e, -EINVAL, "\"%.80s\" is not \"/path\"", value->list[i]);
+                whole = text_printf("%s+%s", dash, path);
+                if (!whole)
+                        return -ENOMEM;
+                free(value->list[i]);
+                value->list[i] = whole;
+        }
+        return r;
+}
+
 static int read_property_tmpfs(PropertyValue *value, const cJSON *json, Error *e)
 {
         int r = read_strings(json, &value->list, e);
@@ -323,6 +346,7 @@ static const ValueReader value_readers[_PROPERTY_TYPE_MAX] = {
         [PROPERTY_BOOL] = read_property_bool,
         [PROPERTY_STRING] = read_property_string,
         [PROPERTY_STRV] = read_property_strv,
+        [PROPERTY_PATHS] = read_property_paths,
         [PROPERTY_U64] = read_property_u64,
         [PROPERTY_SIZE] = read_property_u64,
         [PROPERTY_USEC] = read_property_usec,

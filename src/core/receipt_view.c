@@ -113,6 +113,9 @@ static int check_words(const cJSON *receipt, const char *name, Error *e)
                                         i);
                 i++;
         }
+        if (i > 0 && streq(verdict, "pass"))
+                return error_set(e, -EINVAL, "%s: receipt.reasons: has %zu, and the verdict is \"pass\"",
+                                name, i);
         if (i == 0 && !streq(verdict, "pass"))
                 return error_set(e, -EINVAL, "%s: receipt.reasons: is empty, and the verdict is \"%s\"", name,
                                 verdict);

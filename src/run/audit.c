@@ -4,13 +4,15 @@
 #include "sys/caller.h"
 #include "sys/journal.h"
 
-void audit_started(const Plan *plan)
+int audit_started(const Plan *plan)
 {
         _cleanup_(caller_clear) AuditCaller caller = { 0 };
         _cleanup_strv_ char **fields = NULL;
+        int r = caller_read(&caller);
 
-        if (caller_read(&caller) == 0 && audit_start_fields(plan, &caller, &fields) == 0)
-                (void) journal_send(fields);
+        if (r == 0)
+                r = audit_start_fields(plan, &caller, &fields);
+        return r < 0 ? r : journal_send(fields);
 }
 
 void audit_ended(const Plan *plan, const Outcome *outcome, const Judgement *judgement, const char *path,

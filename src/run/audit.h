@@ -6,8 +6,9 @@
 
 #include "core/audit.h"
 
-/* About to ask systemd for the units. A start without an end is a qscope that was killed. */
-void audit_started(const Plan *plan);
+/* About to ask systemd for the units. A start without an end is a qscope that was killed. 0, or a negative
+ * errno: there is no record, and a receipt can say so. */
+int audit_started(const Plan *plan);
 
 /* path as it was given; NULL: the receipt went into no file. text: the receipt itself. */
 void audit_ended(const Plan *plan, const Outcome *outcome, const Judgement *judgement, const char *path,

@@ -360,7 +360,9 @@ static void try_job(Examination *x, DoctorFact *fact)
 {
         static const char text[] = "{\"job_id\": \"doctor\", \"argv\": [\"true\"], \"workspace\": \"fresh\"}";
         _cleanup_(job_run_result_clear) JobRunResult result = { 0 };
-        const JobRunOptions options = { .policy = x->policy, .receipt_path = "-", .trusted = true };
+        const JobRunOptions options = {
+                .policy = x->policy, .receipt_path = "-", .trusted = true, .keep = KEEP_NEVER
+        };
         _cleanup_(job_freep) Job *job = NULL;
         Error e = ERROR_INIT;
         int r = job_parse(text, strlen(text), "doctor", &job, &e);

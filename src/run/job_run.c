@@ -172,12 +172,21 @@ static int begin(Context *c, Error *e)
         c->outcome = outcome_new();
         if (!c->outcome)
                 return -ENOMEM;
+        r = keep_new(c->plan, c->state_dir, c->options.keep, &c->keep);
+        if (r < 0)
+                return r;
+        options.keep = c->keep;
         if (c->plan->refusals.n == 0) {
                 r = keep_new(c->plan, c->state_dir, c->options.keep, &c->keep);
                 if (r < 0)
                         return r;
                 options.keep = c->keep;
-                audit_started(c->plan);
+                r = audit_started(c->plan);
+                if (r < 0)
+                        r = outcome_blind_spot(c->outcome, "audit: this run is not recorded in the journal: %s",
+                                        strerror(-r));
+                if (r < 0)
+                        return r;
                 c->started = true;
         }
         r = run_begin(c->engine, c->plan, &options, c->outcome, on_ended, c);

@@ -130,7 +130,7 @@ static int take_one(Keep *keep, int merged_fd, const char *cwd, const FileChange
         return r;
 }
 
-static KeptState take_all(Keep *keep, const JobFs *fs, const FileChanges *changes)
+static KeptState take_all(Keep *keep, const JobFs *fs, const FileChanges *changes, bool lost)
 {
         const char *cwd;
         int merged_fd, r;
@@ -139,7 +139,7 @@ static KeptState take_all(Keep *keep, const JobFs *fs, const FileChanges *change
                 return KEPT_NOTHING;
         if (keep->off)
                 return KEPT_OFF;
-        if (changes->truncated || !changes->complete)
+        if (lost || changes->truncated || !changes->complete)
                 return KEPT_INCOMPLETE;
         if (sum(changes) > MIN(keep->rules.each, keep->rules.total))
                 return KEPT_TOO_LARGE;
@@ -157,10 +157,10 @@ void keep_take(Keep *keep, const JobFs *fs, Outcome *o)
 {
         KeptState state;
 
-        if (!keep || o->abort_signal != 0 || o->evidence_lost)
+        if (!keep || o->abort_signal != 0)
                 return;
         keep->record = (KeptRecord){ 0 };
-        state = take_all(keep, fs, &o->changes);
+        state = take_all(keep, fs, &o->changes, o->evidence_lost);
         if (state != KEPT_YES) {
                 keep->writer = kept_writer_free(keep->writer);
                 keep->record = (KeptRecord){ 0 };
@@ -210,20 +210,20 @@ static bool is_interrupted(int layer_fd)
 }
 
 /* Of a layer that cannot be read nobody can say more than when it was made. */
-static void measure(int all_fd, const char *run_id, int *ret_fd, KeptItem *item)
+static void measure(int all_fd, const char *run_id, KeptItem *item)
 {
         _cleanup_(kept_info_clear) KeptInfo info = { 0 };
+        _cleanup_close_ int fd = -EBADF;
         struct stat st;
-        int r = kept_open(all_fd, run_id, ret_fd);
 
-        *item = (KeptItem){ .in_use = r < 0 };
-        if (r < 0)
+        *item = (KeptItem){ .name = run_id, .in_use = kept_peek(all_fd, run_id, &fd) < 0 };
+        if (item->in_use)
                 return;
-        item->in_use = is_interrupted(*ret_fd);
-        if (kept_read_info(*ret_fd, run_id, &info, NULL) == 0) {
+        item->in_use = is_interrupted(fd);
+        if (kept_read_info(fd, run_id, &info, NULL) == 0) {
                 item->usec = info.kept_usec;
                 item->bytes = info.bytes;
-        } else if (fstat(*ret_fd, &st) >= 0) {
+        } else if (fstat(fd, &st) >= 0) {
                 item->usec = (uint64_t) st.st_mtim.tv_sec * USEC_PER_SEC;
         }
 }
@@ -236,12 +236,8 @@ static int prune_list(int all_fd, char **names, const KeepRules *rules, bool dry
 
         if (!items)
                 return -ENOMEM;
-        for (size_t i = 0; i < n; i++) {
-                _cleanup_close_ int fd = -EBADF;
-
-                measure(all_fd, names[i], &fd, &items[i]);
-                items[i].name = names[i];
-        }
+        for (size_t i = 0; names && i < n; i++)
+                measure(all_fd, names[i], &items[i]);
         keep_choose(items, n, now_realtime(), rules->count, rules->total, rules->age);
         for (size_t i = 0; i < n; i++) {
                 _cleanup_close_ int fd = -EBADF;
@@ -381,11 +377,11 @@ int keep_list(const char *state_dir, KeepTell tell, void *userdata, Error *e)
                 r = kept_list(all_fd, &names);
         if (r < 0)
                 return r == -ENOENT ? 0 : error_errno(e, r, "%s/" KEPT_DIR, state_dir);
-        for (size_t i = 0; names[i]; i++) {
+        for (size_t i = 0; names && names[i]; i++) {
                 _cleanup_(kept_info_clear) KeptInfo info = { 0 };
                 _cleanup_close_ int fd = -EBADF;
 
-                if (kept_open(all_fd, names[i], &fd) < 0 || kept_read_info(fd, names[i], &info, NULL) < 0)
+                if (kept_peek(all_fd, names[i], &fd) < 0 || kept_read_info(fd, names[i], &info, NULL) < 0)
                         continue;
                 tell(userdata, &info, is_interrupted(fd));
         }
@@ -424,7 +420,7 @@ int keep_discard(const char *state_dir, const char *id, Error *e)
                 r = kept_list(all_fd, &names);
         if (r < 0)
                 return r == -ENOENT ? 0 : error_errno(e, r, "%s/" KEPT_DIR, state_dir);
-        for (size_t i = 0; r >= 0 && names[i]; i++) {
+        for (size_t i = 0; r >= 0 && names && names[i]; i++) {
                 r = discard_one(all_fd, names[i], id, e);
                 n += r > 0;
         }

@@ -25,6 +25,7 @@ typedef struct Seen {
         unsigned mode;
         uid_t uid;
         gid_t gid;
+        char path[PATH_MAX]; /* links resolved */
         bool in_workspace, head_known;
         uint8_t head[EXEC_HEAD_MAX];
         size_t head_size;
@@ -206,7 +207,8 @@ static int resolve(const Look *look, const char *path, Walk *walk)
 
 static int see_placed(const JobFile *file, Seen *seen)
 {
-        *seen = (Seen){ .mode = S_IFREG | file->mode, .in_workspace = true };
+        seen->mode = S_IFREG | file->mode;
+        seen->in_workspace = true;
         if (file->input.data) {
                 seen->head_known = true;
                 seen->head_size = MIN(file->input.size, sizeof(seen->head));
@@ -246,6 +248,7 @@ static int see(const Look *look, const char *path, Seen *seen)
         *seen = (Seen){ 0 };
         if (r < 0)
                 return r;
+        memcpy(seen->path, walk->done, sizeof(seen->path));
         placed = find_placed(look, walk->done);
         if (placed)
                 return see_placed(placed, seen);
@@ -327,11 +330,13 @@ static int try_path(const Look *look, const char *path, ExecRecord *record, bool
         if (r == -ENOMEM || !*ret_exists)
                 return r;
         free(record->resolved);
+        free(record->file);
         record->resolved = strdup(path);
+        record->file = strdup(seen.path);
         record->file_mode = seen.mode;
         record->head_size = seen.head_size;
         memcpy(record->head, seen.head, sizeof(record->head));
-        return record->resolved ? r : -ENOMEM;
+        return record->resolved && record->file ? r : -ENOMEM;
 }
 
 static int settle(ExecRecord *record, int r, const char *step)
@@ -439,6 +444,7 @@ int look_command(const Plan *plan, ExecRecord *ret)
 void look_clear(ExecRecord *record)
 {
         free(record->resolved);
+        free(record->file);
         free(record->step);
         *record = (ExecRecord){ 0 };
 }

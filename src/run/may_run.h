@@ -8,5 +8,6 @@
 /* Without an observer that can refuse, nothing must run under a policy that has rules. */
 bool may_run_is_asked(const Run *run);
 
-/* fd: the file. What is refused goes into the outcome. */
-bool may_run(Run *run, const ProgramStart *start, int fd);
+/* fd: the file; part: another file of the same execve(2) came before it. What is refused goes into the
+ * outcome. */
+bool may_run(Run *run, const ProgramStart *start, bool part, int fd);

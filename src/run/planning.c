@@ -28,6 +28,18 @@ static int judge_resolved_cwd(Planning *p)
         return reason_add(&p->plan->refusals, "workspace_refused", "%s", e.text);
 }
 
+/* A job that is not confined is the caller's decision: a file that a model wrote names any policy it likes.
+ */
+static int judge_policy_of_job(Planning *p, const Job *job, const char *policy)
+{
+        if (policy || !job->policy || p->plan->posture != POSTURE_BOUNDED)
+                return 0;
+        return reason_add(&p->plan->refusals, "posture_refused",
+                        "job.policy: the policy %s gives the posture bounded, without a sandbox: a job file cannot "
+                        "ask for it, only whoever runs it can (--policy %s)",
+                        p->policy->name, p->policy->name);
+}
+
 static int make(Job *job, const char *policy, uint64_t wait_usec, Planning *p, Error *e)
 {
         PlanContext context = { .run_id = p->run_id,
@@ -48,6 +60,8 @@ static int make(Job *job, const char *policy, uint64_t wait_usec, Planning *p, E
         /* A directory that is gone is no workspace; "/" is refused as one, with a sentence. */
         context.cwd = p->cwd ? p->cwd : "/";
         r = plan_make(job, p->policy, &context, &p->plan, e);
+        if (r == 0)
+                r = judge_policy_of_job(p, job, policy);
         return r < 0 ? r : judge_resolved_cwd(p);
 }
 

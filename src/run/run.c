@@ -191,14 +191,16 @@ static const struct {
         { LIMIT_CPU, CONTROLLER_CPU },
 };
 
-static int check_controllers(const Plan *plan, const char **ret_code, Error *e)
+static int check_controllers(Engine *engine, const Plan *plan, const char **ret_code, Error *e)
 {
-        unsigned controllers = 0;
-        int r = cgroup_host(&controllers, e);
+        unsigned controllers = engine->controllers;
+        int r = engine->controllers_known ? 0 : cgroup_host(&controllers, e);
 
         *ret_code = "cgroup_v1";
         if (r < 0)
                 return r;
+        engine->controllers = controllers;
+        engine->controllers_known = true;
         *ret_code = "controller_missing";
         for (size_t i = 0; i < ELEMENTSOF(limit_controllers); i++) {
                 if (plan->limits.value[limit_controllers[i].limit] == LIMIT_UNLIMITED ||
@@ -246,7 +248,7 @@ static int check_host(Run *run)
         if (check_properties(run->plan, version, &e) < 0)
                 return fail(run, "systemd_too_old",
                                 "upgrade systemd, or leave the property out of the policy", &e);
-        if (check_controllers(run->plan, &code, &e) < 0)
+        if (check_controllers(run->engine, run->plan, &code, &e) < 0)
                 return fail(run, code,
                                 "boot with the unified hierarchy (systemd.unified_cgroup_hierarchy=1), or set the limit to null in the policy",
                                 &e);

@@ -141,7 +141,9 @@ static int run_job(const char *policy, const char *text, int fd, Error *e)
 {
         _cleanup_(job_run_result_clear) JobRunResult result = { 0 };
         _cleanup_(job_freep) Job *job = NULL;
-        const JobRunOptions options = { .policy = policy, .receipt_path = "-", .trusted = true };
+        const JobRunOptions options = {
+                .policy = policy, .receipt_path = "-", .trusted = true, .keep = KEEP_NEVER
+        };
         int r = job_parse(text, strlen(text), "selftest", &job, e);
 
         if (r == 0)

@@ -56,6 +56,8 @@ struct Engine {
         int signal;
         struct rlimit caller_limits[ENGINE_RAISED_LIMITS];
         mode_t caller_umask;
+        unsigned controllers; /* of the host's control groups: asked once */
+        bool controllers_known;
         Error left_behind; /* why what dead runs left could not be removed */
         struct Run *runs;  /* the youngest first */
         size_t turns, turns_taken;

@@ -20,12 +20,13 @@ struct NetworkWatch {
         Sink *sink;
         Egress *egress;
         Trace *trace; /* NULL: nobody says who sent a packet */
-        sd_event_source *source;
+        sd_event_source *sources[_SINK_WAY_MAX];
         SenderQueue senders;
         unsigned n_events; /* of the last reading of the trace */
         uint64_t n_lost;   /* by the trace, until now */
         size_t n_packets, sizes[BATCH_MAX];
-        uint8_t packets[BATCH_MAX][SINK_PACKET_MAX];
+        uint8_t (*packets)[SINK_PACKET_MAX]; /* BATCH_MAX of them */
+        uint8_t looped[SINK_LOOPBACK_MAX];
 };
 
 typedef struct SinkCall {
@@ -55,7 +56,8 @@ int network_prepare(Run *run, Error *e)
         if (!run->network)
                 return -ENOMEM;
         run->network->egress = egress_new();
-        if (!run->network->egress)
+        run->network->packets = malloc(sizeof(*run->network->packets) * BATCH_MAX);
+        if (!run->network->egress || !run->network->packets)
                 return -ENOMEM;
         r = namespace_call(run->netns_fd, call_sink_new, &call);
         run->network->sink = call.sink;
@@ -109,7 +111,8 @@ static int read_senders(NetworkWatch *network)
 static bool read_batch(NetworkWatch *network)
 {
         for (network->n_packets = 0; network->n_packets < BATCH_MAX; network->n_packets++) {
-                ssize_t n = sink_read(network->sink, network->packets[network->n_packets]);
+                ssize_t n = sink_read(network->sink, SINK_OUT, network->packets[network->n_packets],
+                                SINK_PACKET_MAX);
 
                 if (n < 0)
                         return true;
@@ -128,7 +131,7 @@ static void name_program(Run *run, EgressRecord *record)
         record->program = program ? strdup(program) : NULL;
 }
 
-static int handle_packet(Run *run, const uint8_t *data, size_t size)
+static int handle_packet(Run *run, SinkWay way, const uint8_t *data, size_t size)
 {
         NetworkWatch *network = run->network;
         Sender sender = { .usec = now_monotonic() };
@@ -139,21 +142,40 @@ static int handle_packet(Run *run, const uint8_t *data, size_t size)
         /* Only the kernel makes packets here: what is none was not made by the job. */
         if (packet_parse(data, size, &packet) < 0 || packet_is_kernels(&packet))
                 return 0;
-        (void) senders_take(&network->senders, (int) size, &sender);
+        if (way == SINK_OUT)
+                (void) senders_take(&network->senders, (int) size, &sender);
         if (egress_ignores(network->egress, &packet))
                 return 0;
         r = egress_packet(network->egress, &packet, sender.pid, since_release(run, sender.usec), &reply);
         if (r < 0)
                 return r;
         if (reply.size > 0)
-                sink_write(network->sink, reply.data, reply.size);
+                sink_write(network->sink, way, reply.data, reply.size);
         if (reply.fresh && sender.pid > 0)
                 name_program(run, reply.fresh);
         return 0;
 }
 
+/* Nobody says who sent these. */
+static int handle_looped(Run *run, bool *ret_all)
+{
+        NetworkWatch *network = run->network;
+        int r = 0;
+
+        *ret_all = false;
+        for (size_t i = 0; r >= 0 && i < BATCH_MAX; i++) {
+                ssize_t n = sink_read(network->sink, SINK_LOOPBACK, network->looped, sizeof(network->looped));
+
+                *ret_all = n < 0;
+                if (n < 0)
+                        break;
+                r = handle_packet(run, SINK_LOOPBACK, network->looped, (size_t) n);
+        }
+        return r;
+}
+
 /* The packets first, then who sent them: so nobody is missing who sent one of these. */
-static int handle_batch(Run *run, bool *ret_all)
+static int handle_sent(Run *run, bool *ret_all)
 {
         NetworkWatch *network = run->network;
         uint64_t start = now_monotonic();
@@ -162,10 +184,27 @@ static int handle_batch(Run *run, bool *ret_all)
         *ret_all = read_batch(network);
         r = read_senders(network);
         for (size_t i = 0; r >= 0 && i < network->n_packets; i++)
-                r = handle_packet(run, network->packets[i], network->sizes[i]);
+                r = handle_packet(run, SINK_OUT, network->packets[i], network->sizes[i]);
         if (*ret_all)
                 senders_settle(&network->senders, start);
         return r;
+}
+
+static int handle_batch(Run *run, bool *ret_all)
+{
+        bool all_sent, all_looped = true;
+        int r = handle_sent(run, &all_sent);
+
+        if (r >= 0)
+                r = handle_looped(run, &all_looped);
+        *ret_all = all_sent && all_looped;
+        return r;
+}
+
+static void stop_reading(NetworkWatch *network)
+{
+        for (SinkWay way = 0; way < _SINK_WAY_MAX; way++)
+                network->sources[way] = sd_event_source_disable_unref(network->sources[way]);
 }
 
 static void lose(Run *run, int error)
@@ -181,7 +220,7 @@ static int on_packets(
         int r = handle_batch(run, &all);
 
         if (r < 0) {
-                run->network->source = sd_event_source_disable_unref(run->network->source);
+                stop_reading(run->network);
                 lose(run, r);
         }
         return 0;
@@ -201,11 +240,12 @@ int network_attach(Run *run, Error *e)
         if (r < 0)
                 r = outcome_blind_spot(
                                 run->outcome, "egress: which process tried is not known (%s)", strerror(-r));
-        if (r >= 0)
-                r = sd_event_add_io(run->engine->event, &network->source, sink_fd(network->sink), EPOLLIN,
+        for (SinkWay way = 0; r >= 0 && way < _SINK_WAY_MAX; way++) {
+                r = sd_event_add_io(run->engine->event, &network->sources[way], sink_fd(network->sink, way), EPOLLIN,
                                 on_packets, run);
-        if (r >= 0)
-                r = sd_event_source_set_priority(network->source, RUN_PRIORITY_EVIDENCE);
+                if (r >= 0)
+                        r = sd_event_source_set_priority(network->sources[way], RUN_PRIORITY_EVIDENCE);
+        }
         return r < 0 ? error_errno(e, r, "the sink of the job's network") : 0;
 }
 
@@ -218,11 +258,11 @@ void network_finish(Run *run)
         uint64_t lost;
         int r = 0;
 
-        if (!network || !network->source)
+        if (!network || !network->sources[SINK_OUT])
                 return;
         while (r >= 0 && !all)
                 r = handle_batch(run, &all);
-        network->source = sd_event_source_disable_unref(network->source);
+        stop_reading(network);
         if (r < 0)
                 lose(run, r);
         lost = sink_lost(network->sink);
@@ -241,11 +281,12 @@ void network_clear(Run *run)
         NetworkWatch *network = run->network;
 
         if (network) {
-                network->source = sd_event_source_disable_unref(network->source);
+                stop_reading(network);
                 trace_give(network->trace, &run->closing);
                 trace_free(network->trace);
                 sink_free(network->sink);
                 egress_free(network->egress);
+                free(network->packets);
                 free(network);
         }
         run->network = NULL;

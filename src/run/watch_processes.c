@@ -58,15 +58,18 @@ void processes_sync(Run *run)
 static bool on_start(void *userdata, const ProgramStart *start, int fd)
 {
         Run *run = userdata;
+        bool part = false;
         int r = 0;
 
         /* Whose number this is now: its fork, and the end of who had it before. */
         processes_sync(run);
-        if (start->call != 0)
+        if (start->call != 0) {
+                part = tree_builder_knows(run->processes->tree, start);
                 r = tree_builder_start(run->processes->tree, start);
+        }
         if (r < 0)
                 broken(run, "the start of a program could not be recorded", r);
-        return may_run(run, start, fd);
+        return may_run(run, start, part, fd);
 }
 
 void processes_serve(Run *run)

@@ -118,14 +118,29 @@ static void read_io(int fd, Usage *usage)
         usage->io_write_bytes = sum_assignments(text, "wbytes");
 }
 
+static void read_cpu(int fd, Usage *usage)
+{
+        const struct {
+                const char *key;
+                uint64_t *value;
+        } rows[] = {
+                { "usage_usec", &usage->cpu_usec },
+                { "user_usec", &usage->user_usec },
+                { "system_usec", &usage->system_usec },
+                { "throttled_usec", &usage->throttled_usec },
+                { "nr_throttled", &usage->nr_throttled },
+                { "nr_periods", &usage->nr_periods },
+        };
+        char text[FILE_SIZE_MAX];
+        bool known = fd >= 0 && file_read_at(fd, "cpu.stat", text, sizeof(text)) == 0;
+
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++)
+                *rows[i].value = known ? find_value(text, rows[i].key) : UNKNOWN;
+}
+
 void cgroup_read_usage(int fd, Usage *usage)
 {
-        usage->cpu_usec = cgroup_value(fd, "cpu.stat", "usage_usec");
-        usage->user_usec = cgroup_value(fd, "cpu.stat", "user_usec");
-        usage->system_usec = cgroup_value(fd, "cpu.stat", "system_usec");
-        usage->throttled_usec = cgroup_value(fd, "cpu.stat", "throttled_usec");
-        usage->nr_throttled = cgroup_value(fd, "cpu.stat", "nr_throttled");
-        usage->nr_periods = cgroup_value(fd, "cpu.stat", "nr_periods");
+        read_cpu(fd, usage);
         usage->memory_peak_bytes = cgroup_value(fd, "memory.peak", NULL);
         usage->swap_peak_bytes = cgroup_value(fd, "memory.swap.peak", NULL);
         usage->pids_peak = cgroup_value(fd, "pids.peak", NULL);

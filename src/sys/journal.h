@@ -5,8 +5,8 @@
 
 #include "core/audit.h"
 
-/* fields: "NAME=value", ended by NULL; a value may hold any bytes. 0, also where there is no journal, or a
- * negative errno. */
+/* fields: "NAME=value", ended by NULL; a value may hold any bytes. 0 or a negative errno; -ENOENT: there is
+ * no journal. */
 int journal_send(char *const *fields);
 
 typedef struct Journal Journal;

@@ -15,6 +15,7 @@
 #define UNFINISHED ".new" /* ".RUN_ID.new": not there yet; ".RUN_ID.old": about to go */
 #define GOING      ".old"
 #define HIDDEN_MAX (RUN_ID_MAX + 8)
+#define LOCK_TRIES 8
 
 struct KeptWriter {
         int all_fd, fd;
@@ -68,11 +69,30 @@ KeptWriter *kept_writer_free(KeptWriter *writer)
         return NULL;
 }
 
+/* Somebody who tidies up may take it for a dead one until it is locked. */
+static int make_locked(KeptWriter *writer)
+{
+        char hidden[HIDDEN_MAX];
+
+        hidden_name(writer->run_id, UNFINISHED, hidden);
+        for (unsigned i = 0; i < LOCK_TRIES; i++) {
+                if (mkdirat(writer->all_fd, hidden, 0700) < 0)
+                        return -errno;
+                safe_close(writer->fd);
+                writer->fd = open_directory(writer->all_fd, hidden);
+                if (writer->fd < 0 && writer->fd != -ENOENT)
+                        return writer->fd;
+                if (writer->fd >= 0 && flock(writer->fd, LOCK_EX | LOCK_NB) >= 0 &&
+                                faccessat(writer->all_fd, hidden, F_OK, AT_SYMLINK_NOFOLLOW) >= 0)
+                        return 0;
+        }
+        return -EBUSY;
+}
+
 int kept_writer_new(const char *state_dir, const char *run_id, KeptWriter **ret)
 {
         _cleanup_(kept_writer_freep) KeptWriter *writer = calloc(1, sizeof(*writer));
         _cleanup_free_ char *path = text_printf("%s/" KEPT_DIR, state_dir);
-        char hidden[HIDDEN_MAX];
         int r;
 
         if (!writer || !path)
@@ -82,16 +102,10 @@ int kept_writer_new(const char *state_dir, const char *run_id, KeptWriter **ret)
         if (mkdir(path, 0700) < 0 && errno != EEXIST)
                 return -errno;
         r = kept_open_all(state_dir, &writer->all_fd);
+        if (r == 0)
+                r = make_locked(writer);
         if (r < 0)
                 return r;
-        hidden_name(run_id, UNFINISHED, hidden);
-        if (mkdirat(writer->all_fd, hidden, 0700) < 0)
-                return -errno;
-        writer->fd = open_directory(writer->all_fd, hidden);
-        if (writer->fd < 0)
-                return writer->fd;
-        if (flock(writer->fd, LOCK_EX | LOCK_NB) < 0)
-                return -errno;
         *ret = TAKE_PTR(writer);
         return 0;
 }
@@ -123,15 +137,23 @@ int kept_writer_commit(KeptWriter *writer, const char *info)
 
 /* --- reading --- */
 
+int kept_peek(int all_fd, const char *run_id, int *ret_fd)
+{
+        int fd = is_run_id(run_id) ? open_directory(all_fd, run_id) : -ENOENT;
+
+        if (fd < 0)
+                return fd;
+        *ret_fd = fd;
+        return 0;
+}
+
 int kept_open(int all_fd, const char *run_id, int *ret_fd)
 {
         _cleanup_close_ int fd = -EBADF;
+        int r = kept_peek(all_fd, run_id, &fd);
 
-        if (!is_run_id(run_id))
-                return -ENOENT;
-        fd = open_directory(all_fd, run_id);
-        if (fd < 0)
-                return fd;
+        if (r < 0)
+                return r;
         if (flock(fd, LOCK_EX | LOCK_NB) < 0)
                 return errno == EWOULDBLOCK ? -EBUSY : -errno;
         /* Whoever had it until now may have removed it. */

@@ -29,6 +29,8 @@ DEFINE_CLEANUP(KeptWriter *, kept_writer_free)
 int kept_open_all(const char *state_dir, int *ret_fd);
 /* One layer, locked until the descriptor is closed: -ENOENT; -EBUSY: somebody else has it. */
 int kept_open(int all_fd, const char *run_id, int *ret_fd);
+/* The same without the lock, to look at it. */
+int kept_peek(int all_fd, const char *run_id, int *ret_fd);
 int kept_read_info(int layer_fd, const char *run_id, KeptInfo *ret, Error *e);
 /* A content, by its digest. */
 int kept_open_content(int layer_fd, const char *sha256, int *ret_fd);

@@ -163,6 +163,7 @@ static const Append append_table[_PROPERTY_TYPE_MAX] = {
         [PROPERTY_BOOL] = append_bool,
         [PROPERTY_STRING] = append_string,
         [PROPERTY_STRV] = append_strv,
+        [PROPERTY_PATHS] = append_strv,
         [PROPERTY_U64] = append_u64,
         [PROPERTY_SIZE] = append_u64,
         [PROPERTY_USEC] = append_u64,

@@ -204,19 +204,34 @@ static int make_read_only(const char *target)
         return r < 0 ? r : cover(fd, target);
 }
 
-/* Mounts below a directory, each by itself, in the order they were made. */
+/* Mounts below a directory, each by itself, in the order they were made, and what its own mount forbids. */
 typedef struct Kept {
         const char *top;
+        uint64_t attributes;
         char *targets[KEPT_MAX];
         int fds[KEPT_MAX];
         size_t n;
 } Kept;
 
-static int keep(void *userdata, const char *target, _unused_ const char *options)
+static bool has_word(const char *words, const char *word)
+{
+        size_t length = strlen(word);
+
+        for (; words; words = strchr(words, ',')) {
+                words += *words == ',';
+                if (strncmp(words, word, length) == 0 && (words[length] == ',' || words[length] == '\0'))
+                        return true;
+        }
+        return false;
+}
+
+static int keep(void *userdata, const char *target, const char *options)
 {
         Kept *kept = userdata;
         int r;
 
+        if (streq(target, kept->top))
+                kept->attributes = has_word(options, "noexec") ? MOUNT_ATTR_NOEXEC : 0;
         if (!path_below(target, kept->top) || streq(target, kept->top))
                 return 0;
         for (size_t i = 0; i < kept->n; i++)
@@ -237,7 +252,10 @@ static int veil(int proc_fd, int mount_fd, const char *target)
 {
         Kept kept = { .top = target };
         int r = mount_visit(proc_fd, keep, &kept);
+        struct mount_attr attr = { .attr_set = kept.attributes };
 
+        if (r == 0 && mount_setattr(mount_fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+                r = -errno;
         if (r == 0)
                 r = cover(mount_fd, target);
         for (size_t i = 0; i < kept.n; i++) {

@@ -21,7 +21,10 @@
 #define FILENAME_SIZE 4096u
 #define PAGE_SIZE     4096u /* or a part of one: no read crosses into a page that may not be there */
 #define STATUS_SIZE   KIB(4)
-#define EVENTS_MAX    256u /* answered at once; the others have their turn after the deadline and the output */
+/* Answered at once; the others have their turn after the deadline and the output. An answer may take long: to
+ * digest a file that a job made large costs the job nothing. */
+#define EVENTS_MAX  256u
+#define ANSWER_USEC (50 * USEC_PER_MSEC)
 /* An event is there a moment before its process sleeps; a long one where the job is over its share of CPU.
  * What is waited for that is bounded for all that are answered at once. */
 #define SLEEP_YIELDS 50u
@@ -355,6 +358,7 @@ static bool ask(Programs *programs, pid_t tid, int fd, ProgramsHandler handler, 
 
         if (r == 0) {
                 start.call = identify(&call);
+                start.called = call.filename;
                 read_ids(&call, &start);
                 read_name(&call, &start);
                 (void) read_argv(&call, &argv, &start.argv_cut);
@@ -389,8 +393,10 @@ int programs_answer(Programs *programs, ProgramsHandler handler, void *userdata)
         /* One at a time: each event that is read holds a descriptor and a process. */
         _Alignas(struct fanotify_event_metadata) char buffer[FAN_EVENT_METADATA_LEN];
 
+        uint64_t until = now_usec() + ANSWER_USEC;
+
         programs->waits = SLEEP_WAITS;
-        for (unsigned i = 0; i < EVENTS_MAX; i++) {
+        for (unsigned i = 0; i == 0 || (i < EVENTS_MAX && now_usec() < until); i++) {
                 struct fanotify_event_metadata event;
                 ssize_t n = read(programs->fd, buffer, sizeof(buffer));
 

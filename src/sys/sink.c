@@ -4,12 +4,16 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <libmnl/libmnl.h>
+#include <linux/filter.h>
 #include <linux/if_addr.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
 #include <linux/if_tun.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <time.h>
@@ -22,11 +26,13 @@
 /* Packets that wait to be read. They are no longer charged to whoever sent them, so all of them together must
  * be little: some 10 MB. */
 #define QUEUE_LENGTH 4096
+#define LOOPBACK     1u /* every namespace has it first */
 #define REQUEST_MAX  1024
 #define ANSWER_MAX   16384
 
 struct Sink {
-        int fd;
+        int fds[_SINK_WAY_MAX];
+        uint64_t loopback_lost;
         struct mnl_socket *netlink;
         unsigned index, sequence;
 };
@@ -35,16 +41,17 @@ Sink *sink_free(Sink *sink)
 {
         if (!sink)
                 return NULL;
-        safe_close(sink->fd);
+        for (SinkWay way = 0; way < _SINK_WAY_MAX; way++)
+                safe_close(sink->fds[way]);
         if (sink->netlink)
                 (void) mnl_socket_close(sink->netlink);
         free(sink);
         return NULL;
 }
 
-int sink_fd(const Sink *sink)
+int sink_fd(const Sink *sink, SinkWay way)
 {
-        return sink->fd;
+        return sink->fds[way];
 }
 
 /* --- the device --- */
@@ -77,24 +84,74 @@ static int open_node(void)
 static int make_device(Sink *sink)
 {
         struct ifreq request = { .ifr_name = SINK_DEVICE, .ifr_flags = IFF_TUN | IFF_NO_PI };
+        int fd = open_node();
 
-        sink->fd = open_node();
-        if (sink->fd < 0)
-                return sink->fd;
-        if (ioctl(sink->fd, TUNSETIFF, &request) < 0 || ioctl(sink->fd, TUNSETOWNER, 0) < 0 ||
-                        ioctl(sink->fd, TUNSETPERSIST, 1) < 0)
+        if (fd < 0)
+                return fd;
+        sink->fds[SINK_OUT] = fd;
+        if (ioctl(fd, TUNSETIFF, &request) < 0 || ioctl(fd, TUNSETOWNER, 0) < 0 ||
+                        ioctl(fd, TUNSETPERSIST, 1) < 0)
                 return -errno;
         sink->index = if_nametoindex(SINK_DEVICE);
         return sink->index > 0 ? 0 : -errno;
 }
 
-/* The kernel shall say nothing of its own; the programs' echo requests shall need no capability. Without IPv6
- * half of them are missing. */
+/* --- loopback --- */
+
+/* What is sent and is neither for 127.0.0.0/8, nor for the namespace's other address, nor for many. */
+static int filter_loopback(int fd, const char *address4)
+{
+        struct in_addr own;
+        struct sock_filter program[] = {
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t) (SKF_AD_OFF + SKF_AD_PROTOCOL)),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IP, 0, 8),
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t) (SKF_AD_OFF + SKF_AD_PKTTYPE)),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_OUTGOING, 0, 6),
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 16), /* the destination (RFC 791) */
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 4, 0),
+                BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0xe0000000, 3, 0),
+                BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xff000000),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x7f000000, 1, 0),
+                BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+                BPF_STMT(BPF_RET | BPF_K, 0),
+        };
+        struct sock_fprog filter = { ELEMENTSOF(program), program };
+
+        if (inet_pton(AF_INET, address4, &own) != 1)
+                return -EINVAL;
+        program[5].k = ntohl(own.s_addr);
+        return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) < 0 ? -errno : 0;
+}
+
+/* Bound, and so receiving, only when it has its filter. What is sent comes to those who want all protocols.
+ */
+static int watch_loopback(Sink *sink, const char *address4)
+{
+        struct sockaddr_ll address = {
+                .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = LOOPBACK
+        };
+        int fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), r;
+
+        if (fd < 0)
+                return -errno;
+        sink->fds[SINK_LOOPBACK] = fd;
+        r = filter_loopback(fd, address4);
+        if (r < 0)
+                return r;
+        return bind(fd, (const struct sockaddr *) &address, sizeof(address)) < 0 ? -errno : 0;
+}
+
+/* --- settings --- */
+
+/* The kernel shall say nothing of its own; the programs' echo requests shall need no capability; loopback
+ * takes an answer from elsewhere. Without IPv6 half of them are missing. */
 static void set_sysctls(void)
 {
         static const char *const table[][2] = {
                 { "ipv4/ping_group_range", "0 2147483647" },
                 { "ipv4/conf/all/rp_filter", "0" },
+                { "ipv4/conf/lo/rp_filter", "0" },
+                { "ipv4/conf/lo/route_localnet", "1" },
                 { "ipv4/conf/" SINK_DEVICE "/rp_filter", "0" },
                 { "ipv6/conf/all/disable_ipv6", "0" },
                 { "ipv6/conf/lo/disable_ipv6", "0" },
@@ -239,10 +296,14 @@ int sink_new(const char *address4, const char *address6, Sink **ret, Error *e)
 
         if (!sink)
                 return -ENOMEM;
-        sink->fd = -EBADF;
+        for (SinkWay way = 0; way < _SINK_WAY_MAX; way++)
+                sink->fds[way] = -EBADF;
         r = make_device(sink);
         if (r < 0)
                 return error_errno(e, r, "the device (TUN) that packets go to");
+        r = watch_loopback(sink, address4);
+        if (r < 0)
+                return error_errno(e, r, "what loopback is asked to send elsewhere");
         r = configure(sink, address4, address6);
         if (r < 0)
                 return error_errno(e, r, "the addresses and routes of the device that packets go to");
@@ -252,16 +313,25 @@ int sink_new(const char *address4, const char *address6, Sink **ret, Error *e)
 
 /* --- packets --- */
 
-ssize_t sink_read(Sink *sink, uint8_t packet[static SINK_PACKET_MAX])
+ssize_t sink_read(Sink *sink, SinkWay way, uint8_t *packet, size_t size)
 {
-        ssize_t n = read(sink->fd, packet, SINK_PACKET_MAX);
+        ssize_t n = read(sink->fds[way], packet, size);
 
         return n < 0 ? -errno : n;
 }
 
-void sink_write(Sink *sink, const void *packet, size_t size)
+void sink_write(Sink *sink, SinkWay way, const void *packet, size_t size)
 {
-        (void) !write(sink->fd, packet, size);
+        struct sockaddr_ll address = { .sll_family = AF_PACKET,
+                .sll_protocol = htons(ETH_P_IP),
+                .sll_ifindex = LOOPBACK,
+                .sll_halen = ETH_ALEN };
+
+        if (way == SINK_LOOPBACK)
+                (void) sendto(sink->fds[way], packet, size, 0, (const struct sockaddr *) &address,
+                                sizeof(address));
+        else
+                (void) !write(sink->fds[way], packet, size);
 }
 
 static int read_dropped(const struct nlmsghdr *message, void *userdata)
@@ -283,6 +353,18 @@ static int read_dropped(const struct nlmsghdr *message, void *userdata)
         return MNL_CB_OK;
 }
 
+/* The kernel counts from the last time it was asked (packet(7)). */
+static int count_loopback(Sink *sink)
+{
+        struct tpacket_stats stats;
+        socklen_t size = sizeof(stats);
+
+        if (getsockopt(sink->fds[SINK_LOOPBACK], SOL_PACKET, PACKET_STATISTICS, &stats, &size) < 0)
+                return -errno;
+        sink->loopback_lost += stats.tp_drops;
+        return 0;
+}
+
 uint64_t sink_lost(Sink *sink)
 {
         char buffer[REQUEST_MAX];
@@ -291,5 +373,7 @@ uint64_t sink_lost(Sink *sink)
         uint64_t dropped = UNKNOWN;
 
         info->ifi_index = (int) sink->index;
-        return ask(sink, message, read_dropped, &dropped) < 0 ? UNKNOWN : dropped;
+        if (ask(sink, message, read_dropped, &dropped) < 0 || dropped == UNKNOWN || count_loopback(sink) < 0)
+                return UNKNOWN;
+        return dropped + sink->loopback_lost;
 }

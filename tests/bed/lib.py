@@ -453,7 +453,11 @@ def qscope(*args, receipt_path=None, timeout=60, **kw):
 
 
 def start_job(job, options=(), receipt=None, **kw):
-    """`qscope run JOB RECEIPT`, started. job: a dict, an argv, or the bytes of a job file."""
+    """`qscope run JOB RECEIPT`, started. job: a dict, an argv, or the bytes of a job file. What only a caller can
+    say stands in it as an option: "--policy"."""
+    if isinstance(job, dict) and "--policy" in job:
+        options = [*options, "--policy", job["--policy"]]
+        job = {key: value for key, value in job.items() if key != "--policy"}
     path = receipt or scratch(fresh_name("receipt") + ".json")
     return start_qscope(["run", *options, write_job(job), path], path, **kw)
 

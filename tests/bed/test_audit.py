@@ -11,7 +11,7 @@ import time
 
 import host
 import lib
-from lib import (between, check, collect, contains, eq, errors, fails, job, lacks, one_of, passes,
+from lib import (between, check, collect, contains, eq, errors, fails, job, lacks, mentions, one_of, passes,
                  rejected, run_job, sh, signal_of, start_job, test)
 
 GROUP = "audit"
@@ -110,6 +110,21 @@ def test_refusals_and_errors():
     eq([start["MESSAGE_ID"], end["MESSAGE_ID"]], [MESSAGE_IDS["started"], MESSAGE_IDS["error"]],
        "message ids")
     eq(end["QSCOPE_REASON"], "sandbox_failed", "QSCOPE_REASON")
+
+
+JOURNAL = "/run/systemd/journal/socket"
+
+
+@test()
+def test_without_a_journal():
+    """A run that the trail does not have says so in its receipt."""
+    os.rename(JOURNAL, JOURNAL + ".away")
+    try:
+        run = lib.passes(["true"])
+    finally:
+        os.rename(JOURNAL + ".away", JOURNAL)
+    mentions(" ".join(run["blind_spots"]), ["audit: this run is not recorded"])
+    lacks(" ".join(lib.passes(["true"])["blind_spots"]), "audit:", "blind spots with a journal")
 
 
 @test()
@@ -420,7 +435,8 @@ def little_memory(left):
         subprocess.run(["umount", place], check=True)
 
 
-@test("vm", needs=["controllers"], timeout=60)
+# An emulated processor stands still for longer than the kernel's own watchdog allows.
+@test("vm", needs=["controllers", "speed"], timeout=60)
 def test_the_host_is_out_of_memory():
     """The kernel kills a job that is within its own limit, since the whole host has no memory left."""
     eat = "import mmap\nmmap.mmap(-1, 800 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x8000)  # populated"

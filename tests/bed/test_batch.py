@@ -252,6 +252,63 @@ def test_progress():
     contains(table, "3 jobs: 2 pass, 1 fail", "table")
 
 
+# --- started ahead ----------------------------------------------------------------------
+
+
+def stages():
+    """Stages that wait at their gates."""
+    return [pid for pid, name, uid, state in host.processes()
+            if uid in host.JOB_UIDS and name == "qscope-stage" and not state.startswith("Z")]
+
+
+def start_ahead(jobs, *args):
+    """A batch, one at a time: the first job runs, the second is held."""
+    started = start_qscope(["batch", write_jobs(jobs), "-j", "1", "--jsonl", "-", *args])
+    wait_for(lambda: sleepers() and stages(), "no stage is held while the first job runs")
+    return started
+
+
+@test("smoke", timeout=60)
+def test_ahead():
+    """The next job waits in its own sandbox; when its turn comes it runs, and says how long it
+    waited; its figures are its own."""
+    jobs = [job(["sleep", "300"]), job(sh("echo $$"), job_id="next")]
+    started = start_ahead(jobs, "--receipts", scratch("r"))
+    os.kill(sleepers()[0], signal.SIGKILL)
+    lines = lines_of(started.finish().stdout)
+    eq([line["verdict"] for line in lines][1:], ["pass"], "verdicts")
+    receipt = lib.load_receipt(f"{scratch('r')}/next.json")
+    check(receipt["timing"]["held"] > 0, f"timing {receipt['timing']}")
+    check(receipt["duration_ms"] <= receipt["timing"]["run"] + 1, "duration")
+    check(receipt["isolation"], "no isolation was observed")
+
+
+@test(timeout=60)
+def test_held_stage_dies():
+    """Somebody kills a stage while it is held: an error for that job, and the batch goes on."""
+    started = start_ahead([job(["sleep", "300"]), job(["true"]), job(["true"])])
+    os.kill(stages()[0], signal.SIGKILL)
+    wait_for(lambda: not stages(), "the stage is alive")
+    os.kill(sleepers()[0], signal.SIGKILL)
+    run = started.finish()
+    eq([line["verdict"] for line in lines_of(run.stdout)][1:], ["error", "pass"], "verdicts")
+
+
+def end_with_held(number, status, receipts):
+    top = scratch(lib.fresh_name("r"))
+    started = start_ahead(many(3, ["sleep", "300"]), "--receipts", top)
+    started.kill(number)
+    eq(started.finish().status, status, "exit status")
+    check(host.wait_until(lambda: not survivors(), lib.bound(1)), "a held stage outlives qscope")
+    eq([item["verdict"] for item in receipts_in(top).values()], receipts, "receipts")
+
+
+@test(timeout=60)
+def test_held_stage_is_dismissed():
+    """SIGTERM or SIGKILL to qscope: what is held goes too, and was never begun."""
+    lib.collect([(signal.SIGTERM, 143, ["aborted"]), (signal.SIGKILL, -9, [])], end_with_held)
+
+
 # --- many -------------------------------------------------------------------------------
 
 

@@ -20,7 +20,20 @@ UNCONTROLLED = {"memory": None, "tasks": None, "cpu": None}
 
 def bounded(argv, **fields):
     limits = {**UNCONTROLLED, **fields.pop("limits", {})}
-    return {"argv": argv, "policy": "trusted", "posture": "bounded", "limits": limits, **fields}
+    return {"argv": argv, "--policy": "trusted", "posture": "bounded", "limits": limits, **fields}
+
+
+@test("smoke")
+def test_not_a_job_files_choice():
+    """A file that a model wrote cannot take itself out of the sandbox by naming the policy that has none."""
+    for fields in ({}, {"posture": "bounded"}):
+        wish = {"argv": ["touch", "/root/out"], "policy": "trusted", "limits": UNCONTROLLED, **fields}
+        run = rejected(wish)
+        eq([reason["code"] for reason in run["reasons"]], ["posture_refused"], "reasons")
+        mentions(run["reasons"][0]["message"], ["--policy trusted"])
+        eq(lib.qscope("check", lib.write_job(wish)).status, 3, "exit status of check")
+        check(not os.path.exists("/root/out"), "it ran as the caller")
+    passes({**bounded(["true"]), "policy": "default"})
 
 
 @test("smoke", "vm")
@@ -122,7 +135,7 @@ def test_expected_files():
 @test()
 def test_refused():
     """What cannot be kept without a sandbox is refused, never left out."""
-    for fields, words in (({"policy": "default"}, ["posture", "default"]),
+    for fields, words in (({"--policy": "default"}, ["posture", "default"]),
                           ({"allow_changes": []}, ["allow_changes", "isolated"]),
                           ({"network": "none"}, ["job.network", "isolated"]),
                           ({"workspace": "fresh"}, ["fresh", "isolated"]),

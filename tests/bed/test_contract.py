@@ -573,6 +573,16 @@ def test_receipt_to_stdout():
 
 
 @test()
+def test_receipt_to_a_full_stdout():
+    """A receipt that could not be printed is lost, and nothing that is lost is a success."""
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([lib.QSCOPE, "run", "--receipt", "-", "--workspace", "fresh", "--", "true"], stdout=full,
+                              stderr=subprocess.PIPE, env=lib.CALLER, check=False)
+    eq(done.returncode, 4, "exit status")
+    contains(done.stderr.decode(), "standard output", "what it says")
+
+
+@test()
 def test_default_receipt_name():
     """Without a path the receipt is named after the job id below /var/lib/qscope/receipts, and a
     later run of the same job takes another name."""

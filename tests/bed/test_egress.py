@@ -242,6 +242,39 @@ def test_silence():
     eq(run["egress_info"]["total"], 0, "total")
 
 
+AROUND = """
+import socket
+def attempt(kind, host, option=None, data=b'x', local='0.0.0.0'):
+    s = socket.socket(socket.AF_INET, kind)
+    s.settimeout(20)
+    s.bind((local, 0))
+    if option: s.setsockopt(*option)
+    try:
+        if not option: s.sendmsg([data], [(0, 8, (1).to_bytes(4, 'little') + bytes(8))], 0, (host, 443)); return
+        s.connect((host, 443))
+        s.send(data)
+        s.recv(1)
+    except OSError as e: print(e.errno)
+device = (1, 25, b'lo')
+attempt(1, '1.1.1.1', device); attempt(2, '1.1.1.2', device); attempt(2, '1.1.1.3', device, bytes(9000))
+attempt(1, '1.1.1.4', device, local='127.0.0.1'); attempt(2, '1.1.1.5', (0, 50, (1 << 24).to_bytes(4, 'little')))
+attempt(2, '1.1.1.6')
+for host in '127.0.0.1', '127.1.2.3', '198.18.0.1': # these are its own
+    l = socket.create_server((host, 0)); s = socket.socket(); s.setsockopt(*device); s.connect(l.getsockname())
+    u = socket.socket(2, 2); u.setsockopt(*device); u.sendto(b'x', (host, 9))
+"""
+
+
+@test("vm")
+def test_around_the_routes():
+    """A socket that is bound to loopback sends there what is for elsewhere, whatever the routes say: refused and
+    listed as any other."""
+    run = refused(py(AROUND))
+    eq(run.out, "111\n" * 5, "stdout")
+    eq(sorted(item["address"] for item in run["egress"]), [f"1.1.1.{i}" for i in range(1, 7)], "attempts")
+    eq({(item["port"], item["count"]) for item in run["egress"]}, {(443, 1)}, "port and count")
+
+
 TAMPERING = ["ip link set qscope0 down", "ip link del qscope0", "ip link set qscope0 mtu 68", "ip route del default",
              "ip -6 route del default", "ip route add 1.1.1.1 dev lo", "ip addr add 1.1.1.1/32 dev lo",
              "ip addr del 198.18.0.1/32 dev qscope0", "ip tuntap add t0 mode tun", "test -e /dev/net/tun",

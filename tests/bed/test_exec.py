@@ -117,6 +117,14 @@ def test_environment_allowlist():
 
 
 @test()
+def test_environment_denied_in_any_case():
+    """What a policy never passes is no secret's name in one case only."""
+    caller = {**lib.CALLER, "db_password": "1", "Api_Token": "2", "ld_preload": "3", "harmless": "4"}
+    got = environment(env_allowlist=["db_password", "Api_Token", "ld_preload", "SECRET_TOKEN", "harmless"], caller=caller)
+    eq(got, {"harmless": "4"}, "environment")
+
+
+@test()
 def test_environment_empty():
     """An empty list is an empty environment."""
     eq(environment(env_allowlist=[]), {}, "environment")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job that tries: what it must not see, reach, change or share."""
 
+import json
 import os
 import socket
 import subprocess
@@ -185,6 +186,54 @@ def test_mount_table_is_dull():
     run = passes(["cat", "/proc/self/mountinfo"])
     lacks(run.out, "another-workspace", "mountinfo")
     started.finish()
+
+
+@test()
+def test_what_is_mounted_below_usr_stays():
+    """Over the job's own view of /usr lies what its policy has systemd mount there, and what is always hidden."""
+    with lib.policy_drop_in(properties={"InaccessiblePaths": ["/usr/share/common-licenses"],
+                                        "TemporaryFileSystem": ["/usr/include:ro"]}):
+        run = passes(sh("ls -A /usr/include; for d in /usr/share/common-licenses /usr/lib/modules; do "
+                        "ls $d >/dev/null 2>&1 && echo $d; done; test -d /usr/share/zoneinfo && echo rest"))
+    eq(run.out, "rest\n", "what can be seen")
+    lacks(json.dumps(run["blind_spots"]), "shared:", "blind spots")
+
+
+@test()
+def test_paths_without_programs():
+    """What a policy forbids to execute stays forbidden in the job's own view, and what it excepts is excepted."""
+    trees = {"NoExecPaths": ["/usr"], "ExecPaths": ["/usr/bin", "/usr/lib", "/usr/lib64"]}
+    with lib.policy_drop_in(properties={**trees, "ReadOnlyPaths": trees["ExecPaths"]}):
+        run = passes(sh("/usr/sbin/chroot --help >/dev/null 2>&1; echo $?; env true; echo $?"))
+    eq(run.out, "126\n0\n", "exit statuses")
+
+
+@test()
+def test_a_mount_of_the_host_below_usr():
+    """Where the host itself has something mounted below /usr, the job sees it, and the receipt says what it costs."""
+    place = "/usr/local/bed-mount"
+    os.mkdir(place)
+    subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
+    try:
+        lib.write(f"{place}/tool", "of the host\n")
+        run = passes(["cat", f"{place}/tool", "/usr/lib/os-release"])
+    finally:
+        subprocess.run(["umount", place], check=True)
+        os.rmdir(place)
+    contains(run.out, "of the host\n", "stdout")
+    contains(json.dumps(run["blind_spots"]), "shared: the host's inodes are used in /usr", "blind spots")
+
+
+@test()
+def test_the_hosts_interfaces():
+    """/sys is that of the job's own network: no interface of the host is listed."""
+    subprocess.run(["ip", "link", "add", "bed-dummy", "type", "bridge"], check=True)
+    try:
+        run = passes(["ls", "/sys/class/net", "/sys/fs/cgroup/cgroup.procs"])
+    finally:
+        subprocess.run(["ip", "link", "del", "bed-dummy"], check=True)
+    contains(run.out, "lo\n", "interfaces")
+    lacks(run.out, "bed-dummy", "interfaces")
 
 
 # --- what it shares ---------------------------------------------------------------------

@@ -335,6 +335,62 @@ def test_denied_programs():
         eq(passes(job(["seq", "1"])).out, "1\n", "what is not denied")
 
 
+LOADER = "import os\nfor p in '/lib64/ld-linux-x86-64.so.2', '/proc/self/fd/%d', '/dev/fd/%d', 'link':\n" \
+         " f = os.open('/lib64/ld-linux-x86-64.so.2', 0); os.set_inheritable(f, True)\n" \
+         " if p == 'link': os.symlink('/proc/self/fd/%d' % f, p)\n" \
+         " try: os.posix_spawn(p % f if '%' in p else p, ['ld', '/usr/bin/seq', '1'], {})\n" \
+         " except PermissionError: print('no', flush=True)"
+
+
+@test()
+def test_the_loader_is_a_program():
+    """The dynamic loader runs any program; started itself it is judged as one, also by a descriptor, which has
+    no name that could be compared."""
+    if not os.path.exists("/lib64/ld-linux-x86-64.so.2"):
+        raise lib.Lacks("this machine's loader is called otherwise")
+    for rules in ({"allow_exec": ["/usr/bin/python3*"]}, {"deny_exec": ["ld*.so*"]}):
+        with policy(**rules):
+            run = fails(job(py(LOADER)))
+            eq(run.out, "no\n" * 4, f"stdout under {rules}")
+            eq(run["processes"]["denied_total"], 4, "refusals")
+
+
+@test()
+def test_denied_by_a_links_name():
+    """A program is denied by the name that people know it by, which is often a link's (python3, sh, nc), and by its
+    path in /bin; check says so, too. To be allowed, the file itself must be."""
+    top = workspace({})
+    os.symlink("/usr/bin/seq", f"{top}/python3")
+    for rule, argv in (("python3", ["python3", "-c", "pass"]), ("/usr/bin/python3", ["python3", "-c", "pass"]),
+                       ("/bin/seq", ["seq", "1"]), ("/usr/bin/seq", ["/bin/seq", "1"]), ("sh", ["sh", "-c", "true"])):
+        with policy(deny_exec=[rule]):
+            run = fails(job(argv))
+            eq([item["rule"] for item in run["processes"]["denied"]], [rule], f"the rule for {argv}")
+            checked = lib.qscope("check", "--json", lib.write_job(job(argv)))
+            eq([checked.status, checked.line["reasons"][0]["code"]], [1, "denied_exec"], f"check of {argv}")
+    with policy(allow_exec=["/bin/seq"]):
+        passes(job(["seq", "1"]))
+    with policy(allow_exec=["python3"]):
+        fails(job(["./python3", "1"], cwd=top))
+        checked = lib.qscope("check", lib.write_job(job(["./python3", "1"], cwd=top)))
+        eq(checked.status, 1, "status of check")
+
+
+@test()
+def test_large_programs():
+    """Digests of files that cost the job nothing do not keep qscope from the job's deadline."""
+    code = ("import os\nfor i in range(200):\n if os.fork() == 0:\n"
+            "  with open(f'f{i}', 'wb') as f: f.truncate(200 << 20); os.fchmod(f.fileno(), 0o755)\n"
+            "  try: os.execv(f'./f{i}', ['x'])\n  finally: os._exit(0)\nwhile True: os.wait()")
+    with policy(deny_exec=["sha256:" + "0" * 64]):
+        run = lib.run_job(job(py(code), timeout_sec=1, workspace="fresh", cwd=None))
+        if host.is_container():  # elsewhere 200 files may well take less
+            eq(run["timed_out"], True, "timed_out")
+            lib.between(run["duration_ms"], 1000, 1000 + lib.late_ms(), "duration_ms")
+        run = fails(job(sh("truncate -s 1G f; chmod +x f; ./f"), expected_exit="any"))
+        contains(run["reasons"][0]["message"], "too large", "the reason")
+
+
 @test(timeout=40)
 def test_allowed_programs():
     """Of a list of allowed programs only those run; a script needs its interpreter in it."""

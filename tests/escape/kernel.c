@@ -218,11 +218,6 @@ static int open_device(const char *text)
         return fd < 0 ? refused("open") : 0;
 }
 
-static int open_node(const char *path)
-{
-        return open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC) < 0 ? refused("open") : 0;
-}
-
 /* The test names the numbers of a disk of the machine. */
 static int open_disk(const char *key)
 {
@@ -325,7 +320,7 @@ const Attempt kernel_attempts[] = {
         { "dev-kmsg", "writes to the kernel's log", open_device, "c 1 11 w", .vm = true },
         { "dev-disk", "opens a disk", open_disk, "disk", .vm = true },
         { "dev-loop", "opens the loop devices' control", open_device, "c 10 237 r", .vm = true },
-        { "dev-fuse", "opens FUSE", open_node, "/dev/fuse", .vm = true },
+        { "dev-fuse", "opens FUSE", open_device, "c 10 229 r", .vm = true },
         { "tiocsti", "types into the caller's terminal", type_keys, NULL },
         { "tiocsti-high", "the same with high bits in the request", type_keys_high, NULL },
         { "tioclinux", "asks the console", paste, NULL, .vm = true },

@@ -15,8 +15,9 @@
 #include "test.h"
 
 static char *const caller_env[] = { (char *) "HOME=/home/caller", (char *) "PATH=/usr/bin:/bin",
-        (char *) "EMPTY=", (char *) "LANG=C.UTF-8", (char *) "SSH_AUTH_SOCK=/tmp/agent",
-        (char *) "API_TOKEN=hunter2", (char *) "EXTRA=from caller", (char *) "PATHX=no", NULL };
+        (char *) "EMPTY=", (char *) "LANG=C.UTF-8", (char *) "db_token=x",
+        (char *) "SSH_AUTH_SOCK=/tmp/agent", (char *) "API_TOKEN=hunter2", (char *) "EXTRA=from caller",
+        (char *) "PATHX=no", NULL };
 static const PlanContext caller = { .run_id = "00112233445566778899aabbccddeeff",
         .cwd = "/srv/caller",
         .env = caller_env,
@@ -388,7 +389,7 @@ TEST(environment)
                         "\"default\": {\"limits\": {\"disk\": \"64M\", \"inodes\": 1000}}}";
         static const char job[] =
                         "{\"argv\": [\"x\"], \"env_allowlist\": [\"PATH\", \"PATH\", \"EMPTY\", \"UNSET\", "
-                        "\"SSH_AUTH_SOCK\", \"API_TOKEN\", \"EXTRA\"], "
+                        "\"SSH_AUTH_SOCK\", \"API_TOKEN\", \"db_token\", \"EXTRA\"], "
                         "\"env\": {\"P\": \"job\", \"EXTRA\": \"\", \"MY_TOKEN\": \"own\", \"PAT\": \"1\"}}";
         static const char *const expected[] = { "EXTRA=", "LANG=policy", "MY_TOKEN=own", "P=job", "PAT=1",
                 "PATH=/usr/bin:/bin", "SET_TOKEN=x" };

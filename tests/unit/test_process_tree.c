@@ -290,6 +290,24 @@ TEST(threads_that_execute)
         process_tree_clear(&tree);
 }
 
+/* Two programs of one name: which thread is left tells. */
+TEST(threads_that_execute_namesakes)
+{
+        TreeBuilder *b = builder_new(true);
+        ProcessTree tree;
+
+        event(b, TRACE_THREAD, ROOT, 0);
+        start(b, ROOT, ROOT, 1, "/evil/tool", "evil");
+        start(b, ROOT, ROOT + 1, 2, "/bin/tool", "good");
+        trace(b, (TraceEvent){ .kind = TRACE_EXIT, .pid = ROOT, .tid = ROOT + 1 });
+        exec_named(b, ROOT, "tool");
+        CHECK_STR(tree_builder_program(b, ROOT), "/evil/tool");
+        tree = finish(b);
+        REQUIRE(tree.n == 1 && tree.items[0].n_runs == 1);
+        CHECK_STR(tree.items[0].runs[0].path, "/evil/tool");
+        process_tree_clear(&tree);
+}
+
 TEST(more_threads_than_are_told_apart)
 {
         TreeBuilder *b = builder_new(true);
