@@ -8,7 +8,7 @@ _qscope_verbs() {
 
 _qscope_options() { # VERB
         "${COMP_WORDS[0]}" "$1" --help 2>/dev/null |
-                sed -nE 's/^  (-[A-Za-z], )?(--?[A-Za-z][a-z-]*)([ =][A-Z=]+)?(  .*)?$/\1\2/p' | tr -d ' ' | tr , '\n'
+                sed -nE 's/^  (-[A-Za-z], )?(--?[A-Za-z][a-z-]*)([ =][A-Z=|-]+)?(  .*)?$/\1\2/p' | tr -d ' ' | tr , '\n'
 }
 
 # The options of a verb that want a value.
@@ -41,6 +41,7 @@ _qscope_files() { # compgen's action
 _qscope_value() { # OPTION
         case $1 in
         --policy) _qscope_words "$(_qscope_policies)" ;;
+        --discard) _qscope_words "$(_qscope_jobs)" ;;
         --workspace) _qscope_words "overlay fresh" ;;
         --network) _qscope_words "none host" ;;
         --posture) _qscope_words "isolated bounded" ;;

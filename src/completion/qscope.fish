@@ -13,7 +13,7 @@ end
 
 function __qscope_options
     qscope (__qscope_verb) --help 2>/dev/null |
-        string replace -rf '^  (?:-[A-Za-z], )?(--?[A-Za-z][a-z-]*)(?: [A-Z=]+)?(?:  +(.*))?$' '$1\t$2'
+        string replace -rf '^  (?:-[A-Za-z], )?(--?[A-Za-z][a-z-]*)(?: [A-Z=|-]+)?(?:  +(.*))?$' '$1\t$2'
 end
 
 function __qscope_policies
@@ -41,6 +41,7 @@ end
 complete -c qscope -n 'test -z (__qscope_verb)' -f -a '(__qscope_verbs)'
 complete -c qscope -n 'string match -q -- "-*" (commandline -ct); and test -n (__qscope_verb)' -f -a '(__qscope_options)'
 complete -c qscope -n '__qscope_after --policy' -x -a '(__qscope_policies)'
+complete -c qscope -n '__qscope_after --discard' -x -a '(__qscope_jobs)'
 complete -c qscope -n '__qscope_after --workspace' -x -a 'overlay fresh'
 complete -c qscope -n '__qscope_after --network' -x -a 'none host'
 complete -c qscope -n '__qscope_after --posture' -x -a 'isolated bounded'

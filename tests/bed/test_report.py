@@ -39,7 +39,7 @@ def test_schema():
         if isinstance(one, dict) and one.get("workspace") != "fresh":
             one = {**one, "cwd": cwd}
         receipt = run_job(one).receipt
-        check(receipt, "there is no receipt")
+        check(receipt and receipt["verdict"] in ("pass", "fail", "rejected"), "it did not run")
         eq(schemas.fault("receipt", receipt), None, "fault")
         check(schemas.fault("receipt", {**receipt, "exit_code": "0"}), "the check takes anything")
 

@@ -220,6 +220,7 @@
             ["posture", receipt.posture],
             ["started", textOf(receipt.started_at) && receipt.started_at.replace("T", " ").replace(/\.\d+Z$/, " UTC")],
             ["workspace", receipt.cwd],
+            ["changes", objectOf(receipt.kept).state === "yes" ? "kept for qscope apply" : null],
             ["host", objectOf(receipt.host).hostname],
             ["run", receipt.run_id],
             ["file", row.file],
@@ -455,11 +456,8 @@
             used = numberOf(used);
             limit = numberOf(limit);
             if (!hit && !over && !has(used)) return null;
-            const meter = el("span.meter");
-            if (limit && has(used)) {
-                meter.append(el("span"));
-                meter.firstChild.style.width = `${100 * Math.min(used / limit, 1)}%`;
-            }
+            const meter = el(limit ? "span.meter" : "span", el("span"));
+            if (limit && has(used)) meter.firstChild.style.width = `${100 * Math.min(used / limit, 1)}%`;
             if (hit || over) meter.classList.add("hit");
             return el(
                 "div.limit",
