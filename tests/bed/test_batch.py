@@ -363,7 +363,7 @@ class Fed:
         return self.process.wait(lib.bound(10))
 
 
-@test(timeout=180)
+@test(timeout=180, slow=True)
 def test_nothing_grows():
     """300 jobs, 4 at a time: descriptors, memory, mounts and units are where they were after 20."""
     fed = Fed("-j", "4")
