@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 
-#include "base/array.h"
 #include "core/suite.h"
 
 #define ID_PART_MAX 40

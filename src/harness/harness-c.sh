@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 # Compiles the candidate in the scratch directory and becomes it: harness-c.sh program|function ARGUMENT...
 

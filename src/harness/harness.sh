@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 # Calls the function solution of candidate.sh; $1: output, input or both.
 
