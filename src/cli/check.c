@@ -224,7 +224,7 @@ static void print_help(void)
 
 static int parse(int argc, char **argv, CheckArguments *a, Error *e)
 {
-        for (int i = 1; i < argc; i++) {
+        for (int i = 1; argv[i]; i++) {
                 if (streq(argv[i], "--help") || streq(argv[i], "-h"))
                         a->help = true;
                 else if (streq(argv[i], "--json"))

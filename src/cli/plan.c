@@ -42,6 +42,7 @@ static int plan_file(const char *path, const char *policy, bool json)
                 r = planning_make(job, policy, 0, &planning, &e);
         if (r < 0)
                 return cli_fail(EXIT_USAGE, &e);
+        assert(planning.plan);
         r = print(planning.plan, json);
         if (r < 0) {
                 error_errno(&e, r, "standard output");
@@ -50,12 +51,12 @@ static int plan_file(const char *path, const char *policy, bool json)
         return planning.plan->refusals.n > 0 ? EXIT_REFUSED : 0;
 }
 
-int cli_plan(int argc, char **argv)
+int cli_plan(_unused_ int argc, char **argv)
 {
         const char *path = NULL, *policy = NULL;
         bool json = false;
 
-        for (int i = 1; i < argc; i++) {
+        for (int i = 1; argv[i]; i++) {
                 if (streq(argv[i], "--help") || streq(argv[i], "-h")) {
                         print_help();
                         return 0;

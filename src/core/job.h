@@ -83,6 +83,7 @@ typedef struct Job {
         JobFile *files;
         size_t n_files;
         bool has_stdin;
+        bool own; /* its file is the caller's, and nobody else could write it; set by who read it */
         JobInput stdin_input;
         uint64_t timeout_usec; /* UNKNOWN: not given */
         cJSON *expected_exit;  /* as written, for the receipt; NULL: not given */
@@ -98,7 +99,6 @@ typedef struct Job {
         char *rationale;
         cJSON *meta;
         cJSON *extra;     /* object of all x_ keys, or NULL */
-        bool own;         /* its file is the caller's, and nobody else could write it; set by who read it */
         char **given;     /* the keys that stand in the job file */
         char **defaulted; /* of the others, those whose value is the policy's "default" */
 } Job;

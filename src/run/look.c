@@ -395,7 +395,7 @@ static bool has_long_argument(char *const *argv)
 static int open_source(Look *look, ExecRecord *record)
 {
         const Plan *plan = look->plan;
-        struct stat st;
+        struct stat st = { 0 };
         int r = 0;
 
         if (plan->workspace != WORKSPACE_OVERLAY)
