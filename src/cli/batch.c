@@ -6,27 +6,21 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <sys/ioctl.h>
 
-#include "base/number.h"
-#include "run/batch.h"
+#include "cli/arguments.h"
+#include "cli/progress.h"
 #include "sys/file.h"
-#include "sys/host.h"
-
-#define PROGRESS_USEC (100 * USEC_PER_MSEC)
 
 typedef struct BatchArguments {
         const char *policy, *receipts, *state_dir, *csv, *jsonl, *jobs;
         bool resume, fail_fast, quiet, help;
         char **paths; /* ended by NULL */
-        int n_paths;
 } BatchArguments;
 
 typedef struct Printer {
         FILE *table, *csv, *jsonl; /* NULL: not wanted */
-        bool progress, shown;      /* on standard error */
+        Progress progress;
         bool headed;
-        uint64_t told_usec;
 } Printer;
 
 /* --- arguments --- */
@@ -49,7 +43,7 @@ static void print_help(void)
                       "  --fail-fast            after the first job that does not pass begin no other; those that run\n"
                       "                         come to their end\n"
                       "  --csv FILE             a record for each job, for spreadsheets\n"
-                      "  --jsonl FILE|-         a line of JSON for each job, that of `qscope run`\n"
+                      "  --jsonl FILE           a line of JSON for each job, that of `qscope run`; - is standard output\n"
                       "  --policy NAME          the policy of all of them (default: each job's own)\n"
                       "  --state-dir DIR        instead of /var/lib/qscope\n"
                       "  --quiet                no table and no progress; the exit status tells\n"
@@ -63,99 +57,34 @@ static void print_help(void)
                         BATCH_JOBS_MAX, batch_default_jobs());
 }
 
-static const struct {
-        const char *name;
-        size_t offset; /* of a const char * */
-} valued[] = {
-        { "--policy", offsetof(BatchArguments, policy) },
-        { "--receipts", offsetof(BatchArguments, receipts) },
-        { "--state-dir", offsetof(BatchArguments, state_dir) },
-        { "--csv", offsetof(BatchArguments, csv) },
-        { "--jsonl", offsetof(BatchArguments, jsonl) },
-        { "--jobs", offsetof(BatchArguments, jobs) },
-        { "-j", offsetof(BatchArguments, jobs) },
+static const Argument table[] = {
+        { "--policy", ARGUMENT_VALUE, offsetof(BatchArguments, policy) },
+        { "--receipts", ARGUMENT_VALUE, offsetof(BatchArguments, receipts) },
+        { "--state-dir", ARGUMENT_VALUE, offsetof(BatchArguments, state_dir) },
+        { "--csv", ARGUMENT_VALUE, offsetof(BatchArguments, csv) },
+        { "--jsonl", ARGUMENT_VALUE, offsetof(BatchArguments, jsonl) },
+        { "--jobs", ARGUMENT_VALUE, offsetof(BatchArguments, jobs) },
+        { "-j", ARGUMENT_VALUE, offsetof(BatchArguments, jobs) },
+        { "--resume", ARGUMENT_SWITCH, offsetof(BatchArguments, resume) },
+        { "--fail-fast", ARGUMENT_SWITCH, offsetof(BatchArguments, fail_fast) },
+        { "--quiet", ARGUMENT_SWITCH, offsetof(BatchArguments, quiet) },
+        { "--help", ARGUMENT_SWITCH, offsetof(BatchArguments, help) },
+        { "-h", ARGUMENT_SWITCH, offsetof(BatchArguments, help) },
 };
 
-static const struct {
-        const char *name;
-        size_t offset; /* of a bool */
-} switches[] = {
-        { "--resume", offsetof(BatchArguments, resume) },
-        { "--fail-fast", offsetof(BatchArguments, fail_fast) },
-        { "--quiet", offsetof(BatchArguments, quiet) },
-        { "--help", offsetof(BatchArguments, help) },
-        { "-h", offsetof(BatchArguments, help) },
-};
-
-/* "--csv FILE", "--csv=FILE", "-j4". Returns whether it was one. */
-static bool take_valued(char **argv, int *i, BatchArguments *a)
+static int parse(char **argv, BatchArguments *a, Error *e)
 {
-        for (size_t k = 0; k < ELEMENTSOF(valued); k++) {
-                const char **value = (void *) ((char *) a + valued[k].offset),
-                           *rest = startswith(argv[*i], valued[k].name);
+        int n = arguments_parse(argv, table, ELEMENTSOF(table), a, e);
 
-                if (!rest)
-                        continue;
-                if (*rest == '\0' && argv[*i + 1]) {
-                        *value = argv[++*i];
-                        return true;
-                }
-                if (*rest == '\0' || (valued[k].name[1] == '-' && *rest != '='))
-                        continue;
-                *value = rest + (*rest == '=');
-                return true;
-        }
-        return false;
-}
-
-static bool take_switch(const char *argument, BatchArguments *a)
-{
-        for (size_t k = 0; k < ELEMENTSOF(switches); k++)
-                if (streq(argument, switches[k].name))
-                        return *(bool *) ((char *) a + switches[k].offset) = true;
-        return false;
-}
-
-static int parse(int argc, char **argv, BatchArguments *a, Error *e)
-{
-        bool options = true;
-
-        for (int i = 1; i < argc; i++) {
-                if (options && streq(argv[i], "--"))
-                        options = false;
-                else if (!options || argv[i][0] != '-' || argv[i][1] == '\0')
-                        argv[a->n_paths++] = argv[i]; /* options go, paths move to the front */
-                else if (!take_switch(argv[i], a) && !take_valued(argv, &i, a))
-                        return error_set(e, -EINVAL, "%s is not an option of batch, or lacks its value",
-                                        argv[i]);
-        }
-        argv[a->n_paths] = NULL;
+        if (n < 0 || a->help)
+                return n;
         a->paths = argv;
-        if (a->help)
-                return 0;
-        if (a->n_paths == 0)
+        if (n == 0)
                 return error_set(e, -EINVAL, "jobs are missing: files, directories, or -");
         return a->resume && !a->receipts ? error_set(e, -EINVAL, "--resume needs --receipts DIR") : 0;
 }
 
-static int parse_jobs(const char *text, unsigned *ret, Error *e)
-{
-        uint64_t value = batch_default_jobs();
-
-        if (text && (parse_u64(text, &value) < 0 || value < 1 || value > BATCH_JOBS_MAX))
-                return error_set(e, -EINVAL, "-j %s: must be a number from 1 to %u", text, BATCH_JOBS_MAX);
-        *ret = (unsigned) value;
-        return 0;
-}
-
 /* --- printing --- */
-
-static void hide_progress(Printer *p)
-{
-        if (p->shown)
-                (void) fputs("\r\033[K", stderr);
-        p->shown = false;
-}
 
 static int put(FILE *f, const char *text)
 {
@@ -167,7 +96,7 @@ static int on_row(void *userdata, const BatchRow *row)
         Printer *p = userdata;
         int r;
 
-        hide_progress(p);
+        progress_hide(&p->progress);
         if (p->table && row->row && !p->headed) {
                 (void) fputs(batch_table_header, p->table);
                 p->headed = true;
@@ -178,37 +107,11 @@ static int on_row(void *userdata, const BatchRow *row)
         return r < 0 ? r : put(p->csv, row->record);
 }
 
-static unsigned terminal_columns(void)
-{
-        struct winsize size;
-
-        return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
-/* "  37/300  35 passed, 2 not, 4 running  24.8/s  11 s left" */
 static void on_progress(void *userdata, const BatchProgress *progress)
 {
-        const BatchTally *tally = progress->tally;
-        uint64_t now = now_monotonic(), run = tally->done - tally->resumed,
-                 passed = tally->verdicts[VERDICT_PASS];
-        double seconds = (double) progress->elapsed_usec / (double) USEC_PER_SEC,
-               rate = seconds > 0 ? (double) run / seconds : 0;
-        char total[32] = "", left[48] = "", line[256];
         Printer *p = userdata;
 
-        if (!p->progress || (p->shown && now - p->told_usec < PROGRESS_USEC))
-                return;
-        p->told_usec = now;
-        p->shown = true;
-        if (progress->total != UNKNOWN)
-                (void) snprintf(total, sizeof(total), "/%" PRIu64, progress->total);
-        if (progress->total != UNKNOWN && rate > 0)
-                (void) snprintf(left, sizeof(left), "  %.0f s left",
-                                (double) (progress->total - tally->done) / rate);
-        (void) snprintf(line, sizeof(line),
-                        "  %" PRIu64 "%s  %" PRIu64 " passed, %" PRIu64 " not, %zu running  %.1f/s%s",
-                        tally->done, total, passed, tally->done - passed, progress->running, rate, left);
-        (void) fprintf(stderr, "\r%.*s\033[K", (int) terminal_columns() - 1, line);
+        progress_show(&p->progress, progress);
 }
 
 static void print_end(const Printer *p, const BatchArguments *a, const BatchResult *result)
@@ -263,7 +166,7 @@ static int open_outputs(const BatchArguments *a, Printer *p, Error *e)
                 r = error_set(e, -EINVAL, "--csv - and --jsonl -: only one of them can be standard output");
         if (!a->quiet)
                 p->table = p->jsonl == stdout || p->csv == stdout ? stderr : stdout;
-        p->progress = !a->quiet && isatty(STDERR_FILENO);
+        p->progress.on = !a->quiet && isatty(STDERR_FILENO);
         return r;
 }
 
@@ -285,7 +188,7 @@ static int make_receipts_dir(const char *path, Error *e)
         return r < 0 ? error_errno(e, r, "--receipts %s", path) : 0;
 }
 
-int cli_batch(int argc, char **argv)
+int cli_batch(_unused_ int argc, char **argv)
 {
         _cleanup_(job_source_freep) JobSource *source = NULL;
         BatchArguments a = { 0 };
@@ -295,7 +198,7 @@ int cli_batch(int argc, char **argv)
         Error e = ERROR_INIT;
         int r;
 
-        if (parse(argc, argv, &a, &e) < 0 || parse_jobs(a.jobs, &options.jobs, &e) < 0)
+        if (parse(argv, &a, &e) < 0 || progress_parse_jobs(a.jobs, &options.jobs, &e) < 0)
                 return cli_usage("batch", "%s", e.text);
         if (a.help) {
                 print_help();
@@ -314,7 +217,7 @@ int cli_batch(int argc, char **argv)
         options.on_progress = on_progress;
         options.userdata = &printer;
         r = batch_run(&options, &result, &e);
-        hide_progress(&printer);
+        progress_hide(&printer.progress);
         print_end(&printer, &a, &result);
         free(result.first_left);
         if (r < 0)

@@ -12,6 +12,7 @@
 
 int cli_run(int argc, char **argv);
 int cli_batch(int argc, char **argv);
+int cli_eval(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_plan(int argc, char **argv);
 int cli_policy(int argc, char **argv);

@@ -14,6 +14,7 @@ typedef struct Verb {
 static const Verb verbs[] = {
         { "run", "run one command under a policy and write a receipt", cli_run },
         { "batch", "run many jobs, several at a time; a table, a CSV", cli_batch },
+        { "eval", "a fixed table of cases against candidates; pass@k", cli_eval },
         { "check", "say what would be refused or would fail; run nothing", cli_check },
         { "plan", "show what run would ask of systemd; run nothing", cli_plan },
         { "policy", "list, show and check the policies in force", cli_policy },

@@ -98,6 +98,7 @@ typedef struct Job {
         char *rationale;
         cJSON *meta;
         cJSON *extra;     /* object of all x_ keys, or NULL */
+        bool own;         /* its file is the caller's, and nobody else could write it; set by who read it */
         char **given;     /* the keys that stand in the job file */
         char **defaulted; /* of the others, those whose value is the policy's "default" */
 } Job;
@@ -105,6 +106,9 @@ typedef struct Job {
 /* Reads a job file's text. name stands in error sentences ("job.json: line 3: job.timeout_sec: …").
  * 0; -EINVAL with a sentence; -E2BIG when over JOB_FILE_MAX; -ENOMEM. */
 int job_parse(const char *text, size_t size, const char *name, Job **ret, Error *e);
+
+/* The same from a document that was made here: sentences name no line. */
+int job_read(const cJSON *document, const char *name, Job **ret, Error *e);
 
 /* Reads one key of a policy's "default" into a job: at->key is one of those that a policy may give a value
  * for (cwd workspace expected_exit env_allowlist env network posture expect). */

@@ -461,11 +461,32 @@ static int hash_document(const cJSON *document, char hex[static HASH_HEX_MAX])
         return 0;
 }
 
+static int read_document(const Reader *r, const cJSON *document, Job **ret)
+{
+        _cleanup_(job_freep) Job *job = job_new();
+        int k = job ? read_job(r, document, job) : -ENOMEM;
+
+        if (k == 0)
+                k = hash_document(document, job->sha256);
+        if (k == -ENOMEM)
+                return error_set(r->e, k, "%s: out of memory", r->file);
+        if (k < 0)
+                return k;
+        *ret = TAKE_PTR(job);
+        return 0;
+}
+
+int job_read(const cJSON *document, const char *name, Job **ret, Error *e)
+{
+        const Reader r = { .file = name, .root = "job", .e = e };
+
+        return read_document(&r, document, ret);
+}
+
 int job_parse(const char *text, size_t size, const char *name, Job **ret, Error *e)
 {
         const Reader r = { .file = name, .root = "job", .text = text, .size = size, .e = e };
         _cleanup_(cJSON_Deletep) cJSON *document = NULL;
-        _cleanup_(job_freep) Job *job = NULL;
         int k;
 
         if (size > JOB_FILE_MAX)
@@ -474,16 +495,5 @@ int job_parse(const char *text, size_t size, const char *name, Job **ret, Error 
                                 "name them with \"source\"",
                                 name, (unsigned) JOB_FILE_MAX);
         k = json_parse(text, size, JSON_STRICT, name, &document, e);
-        if (k < 0)
-                return k;
-        job = job_new();
-        k = job ? read_job(&r, document, job) : -ENOMEM;
-        if (k == 0)
-                k = hash_document(document, job->sha256);
-        if (k == -ENOMEM)
-                return error_set(e, k, "%s: out of memory", name);
-        if (k < 0)
-                return k;
-        *ret = TAKE_PTR(job);
-        return 0;
+        return k < 0 ? k : read_document(&r, document, ret);
 }

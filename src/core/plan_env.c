@@ -17,8 +17,8 @@ typedef struct Variable {
         Source source;
 } Variable;
 
-/* An agent's socket is never passed, whatever a policy says (the rule of the seed's receipt printer). Names have
- * case, and secrets lie in both: github_token, npm_config_authToken. */
+/* An agent's socket is never passed, whatever a policy says (the rule of the seed's receipt printer). Names
+ * have case, and secrets lie in both: github_token, npm_config_authToken. */
 static bool is_denied(const Policy *policy, const char *name)
 {
         if (streq(name, "SSH_AUTH_SOCK"))

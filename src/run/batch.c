@@ -88,7 +88,7 @@ static void tell_progress(Batch *b)
 static void show_rows(Batch *b)
 {
         for (BatchRow *row = row_of(b, b->shown + 1); row->line; row = row_of(b, b->shown + 1)) {
-                if (b->r == 0)
+                if (b->r == 0 && b->options->on_row)
                         b->r = b->options->on_row(b->options->userdata, row);
                 batch_row_clear(row);
                 b->shown++;
@@ -100,6 +100,8 @@ static void end_one(Batch *b, const BatchEnd *end)
         int r = batch_row_make(end, row_of(b, end->number));
 
         batch_tally_add(&b->result->tally, end);
+        if (b->r == 0 && b->options->on_end)
+                b->r = b->options->on_end(b->options->userdata, end);
         if (r < 0 && b->r == 0)
                 b->r = r;
         if (end->status != 0 && b->options->fail_fast)

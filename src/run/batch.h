@@ -25,8 +25,10 @@ typedef struct BatchOptions {
         const char *state_dir;
         bool resume;    /* jobs with a finished receipt in receipts_dir are not run again */
         bool fail_fast; /* after the first that did not pass none is begun */
-        /* Rows in the order of the input. A negative errno ends the batch. */
+        /* Rows in the order of the input; may be NULL. A negative errno ends the batch. */
         int (*on_row)(void *userdata, const BatchRow *row);
+        /* The receipts, as they come; may be NULL. A negative errno ends the batch. */
+        int (*on_end)(void *userdata, const BatchEnd *end);
         void (*on_progress)(void *userdata, const BatchProgress *progress);
         void *userdata;
 } BatchOptions;

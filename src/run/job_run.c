@@ -183,8 +183,8 @@ static int begin(Context *c, Error *e)
                 options.keep = c->keep;
                 r = audit_started(c->plan);
                 if (r < 0)
-                        r = outcome_blind_spot(c->outcome, "audit: this run is not recorded in the journal: %s",
-                                        strerror(-r));
+                        r = outcome_blind_spot(c->outcome,
+                                        "audit: this run is not recorded in the journal: %s", strerror(-r));
                 if (r < 0)
                         return r;
                 c->started = true;

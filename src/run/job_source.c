@@ -21,6 +21,8 @@ struct JobSource {
         char *buffer; /* what has been read of standard input; up to a line and a chunk */
         size_t used, scanned;
         bool overlong; /* the line is longer than a job may be: the rest of it is dropped */
+        JobMaker make; /* not NULL: n jobs are made, and there are no paths */
+        void *userdata;
 };
 
 void job_item_clear(JobItem *item)
@@ -35,7 +37,7 @@ JobSource *job_source_free(JobSource *source)
 {
         if (!source)
                 return NULL;
-        for (size_t i = 0; i < source->n; i++)
+        for (size_t i = 0; source->paths && i < source->n; i++)
                 free(source->paths[i]);
         free(source->paths);
         free(source->buffer);
@@ -128,6 +130,17 @@ int job_source_new(char *const *arguments, JobSource **ret, Error *e)
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(source);
+        return 0;
+}
+
+int job_source_made(JobMaker make, void *userdata, uint64_t total, JobSource **ret)
+{
+        JobSource *source = calloc(1, sizeof(*source));
+
+        if (!source)
+                return -ENOMEM;
+        *source = (JobSource){ .make = make, .userdata = userdata, .n = (size_t) total };
+        *ret = source;
         return 0;
 }
 
@@ -237,8 +250,22 @@ static int next_file(JobSource *source, const char *path, JobItem *ret)
         return 1;
 }
 
+static int next_made(JobSource *source, JobItem *ret)
+{
+        int r;
+
+        *ret = (JobItem){ .number = ++source->next };
+        r = source->make(source->userdata, ret->number, ret);
+        if (r == 0)
+                return 1;
+        job_item_clear(ret);
+        return r;
+}
+
 int job_source_next(JobSource *source, JobItem *ret)
 {
+        if (source->make)
+                return source->next < source->n ? next_made(source, ret) : 0;
         while (source->next < source->n) {
                 const char *path = source->paths[source->next];
                 int r;

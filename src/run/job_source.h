@@ -22,6 +22,11 @@ void job_item_clear(JobItem *item);
 /* arguments: a file; a directory: its *.json, sorted by name; "-": standard input, a job a line; a pattern of
  * glob(7), where no file has that name. -ENOENT and others with a sentence: what is named is not there. */
 int job_source_new(char *const *arguments, JobSource **ret, Error *e);
+
+/* Jobs that are made one by one: make gets the number, from 1 to total, and fills name, job or error. 0 or
+ * -ENOMEM. */
+typedef int (*JobMaker)(void *userdata, uint64_t number, JobItem *ret);
+int job_source_made(JobMaker make, void *userdata, uint64_t total, JobSource **ret);
 JobSource *job_source_free(JobSource *source);
 DEFINE_CLEANUP(JobSource *, job_source_free)
 

@@ -23,9 +23,14 @@ int load_job(const char *path, Job **ret, Error *e)
         const char *name = streq(path, "-") ? "standard input" : path;
         _cleanup_free_ char *text = NULL;
         size_t size;
-        int r = file_read(path, JOB_FILE_MAX, &text, &size, e);
+        bool own = false;
+        int r = file_read_own(path, JOB_FILE_MAX, &text, &size, &own, e);
 
-        return r < 0 ? r : job_parse(text, size, name, ret, e);
+        if (r == 0)
+                r = job_parse(text, size, name, ret, e);
+        if (r == 0)
+                (*ret)->own = own;
+        return r;
 }
 
 /* --- finding files --- */

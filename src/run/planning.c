@@ -28,15 +28,16 @@ static int judge_resolved_cwd(Planning *p)
         return reason_add(&p->plan->refusals, "workspace_refused", "%s", e.text);
 }
 
-/* A job that is not confined is the caller's decision: a file that a model wrote names any policy it likes.
- */
+/* A job that is not confined is the caller's decision. A pipe, or a file that somebody else could write, may
+ * come from a model, and would name any policy it likes. */
 static int judge_policy_of_job(Planning *p, const Job *job, const char *policy)
 {
-        if (policy || !job->policy || p->plan->posture != POSTURE_BOUNDED)
+        if (policy || !job->policy || job->own || p->plan->posture != POSTURE_BOUNDED)
                 return 0;
         return reason_add(&p->plan->refusals, "posture_refused",
-                        "job.policy: the policy %s gives the posture bounded, without a sandbox: a job file cannot "
-                        "ask for it, only whoever runs it can (--policy %s)",
+                        "job.policy: the policy %s gives the posture bounded, without a sandbox: only a job file that "
+                        "is the caller's and that nobody else can write may ask for it; or name it yourself: "
+                        "--policy %s",
                         p->policy->name, p->policy->name);
 }
 

@@ -241,8 +241,8 @@ int network_attach(Run *run, Error *e)
                 r = outcome_blind_spot(
                                 run->outcome, "egress: which process tried is not known (%s)", strerror(-r));
         for (SinkWay way = 0; r >= 0 && way < _SINK_WAY_MAX; way++) {
-                r = sd_event_add_io(run->engine->event, &network->sources[way], sink_fd(network->sink, way), EPOLLIN,
-                                on_packets, run);
+                r = sd_event_add_io(run->engine->event, &network->sources[way], sink_fd(network->sink, way),
+                                EPOLLIN, on_packets, run);
                 if (r >= 0)
                         r = sd_event_source_set_priority(network->sources[way], RUN_PRIORITY_EVIDENCE);
         }

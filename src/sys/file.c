@@ -71,7 +71,21 @@ int file_read_fd(int fd, size_t max, char **ret, size_t *ret_size)
         return (uint64_t) st.st_size > max ? -EFBIG : read_whole(fd, max, ret, ret_size);
 }
 
+/* A pipe is nobody's. */
+static bool is_own(int fd)
+{
+        struct stat st;
+
+        return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_uid == 0 || st.st_uid == geteuid()) &&
+               (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
 int file_read(const char *path, size_t max, char **ret, size_t *ret_size, Error *e)
+{
+        return file_read_own(path, max, ret, ret_size, NULL, e);
+}
+
+int file_read_own(const char *path, size_t max, char **ret, size_t *ret_size, bool *ret_own, Error *e)
 {
         _cleanup_close_ int opened = -EBADF;
         int fd = STDIN_FILENO, r;
@@ -81,6 +95,8 @@ int file_read(const char *path, size_t max, char **ret, size_t *ret_size, Error 
                 if (fd < 0)
                         return fd;
         }
+        if (ret_own)
+                *ret_own = is_own(fd);
         r = read_whole(fd, max, ret, ret_size);
         if (r == -EFBIG)
                 return error_set(e, r, "%s: is larger than %zu KiB, the most that is read", path, max / 1024);

@@ -13,6 +13,9 @@
  * it. */
 int file_read(const char *path, size_t max, char **ret, size_t *ret_size, Error *e);
 
+/* The same; *ret_own: it is a file of root's or of who runs this, and nobody else may write it. */
+int file_read_own(const char *path, size_t max, char **ret, size_t *ret_size, bool *ret_own, Error *e);
+
 /* The same for an open file, without sentences. */
 int file_read_fd(int fd, size_t max, char **ret, size_t *ret_size);
 

@@ -49,7 +49,7 @@ def batch(*args, status=0, **kw):
 
 # --- the same as single runs ------------------------------------------------------------
 
-VARYING = {"run_id", "unit", "started_at", "finished_at", "duration_ms", "timing", "usage", "pid",
+VARYING = {"run_id", "samples", "kept", "unit", "started_at", "finished_at", "duration_ms", "timing", "usage", "pid",
            "ppid", "uid", "start", "end"}
 
 
@@ -363,7 +363,7 @@ class Fed:
         return self.process.wait(lib.bound(10))
 
 
-@test(timeout=180)
+@test(timeout=180, slow=True)
 def test_nothing_grows():
     """300 jobs, 4 at a time: descriptors, memory, mounts and units are where they were after 20."""
     fed = Fed("-j", "4")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The posture bounded: a scope around a process of the caller's own, with limits and a receipt."""
 
+import json
 import os
 import pty
 import signal
@@ -24,15 +25,26 @@ def bounded(argv, **fields):
 
 
 @test("smoke")
-def test_not_a_job_files_choice():
-    """A file that a model wrote cannot take itself out of the sandbox by naming the policy that has none."""
+def test_not_a_models_choice():
+    """What came through a pipe, or could be written by others, cannot leave the sandbox by naming a policy."""
     for fields in ({}, {"posture": "bounded"}):
         wish = {"argv": ["touch", "/root/out"], "policy": "trusted", "limits": UNCONTROLLED, **fields}
-        run = rejected(wish)
-        eq([reason["code"] for reason in run["reasons"]], ["posture_refused"], "reasons")
-        mentions(run["reasons"][0]["message"], ["--policy trusted"])
-        eq(lib.qscope("check", lib.write_job(wish)).status, 3, "exit status of check")
+        loose, receipt = lib.write_job(wish), lib.scratch("loose.json")
+        os.chmod(loose, 0o666)
+        eq(lib.qscope("run", loose, receipt).status, 3, "a file that anybody can write")
+        with open(receipt, encoding="utf-8") as file:
+            reason = json.load(file)["reasons"][0]
+        eq(reason["code"], "posture_refused", "reason")
+        mentions(reason["message"], ["--policy trusted"])
+        eq(lib.qscope("check", loose).status, 3, "exit status of check")
+        os.chmod(loose, 0o644)
+        os.chown(loose, 1000, 1000)
+        eq(lib.qscope("check", loose).status, 3, "a file of somebody else's")
+        piped = lib.qscope("run", "-", lib.scratch("piped.json"), stdin=open(loose, "rb"))
+        eq(piped.status, 3, "a job from a pipe")
         check(not os.path.exists("/root/out"), "it ran as the caller")
+        wish["argv"] = ["true"]
+        eq(lib.qscope("run", lib.write_job(wish), lib.scratch("own.json")).status, 0, "a file of the caller's own")
     passes({**bounded(["true"]), "policy": "default"})
 
 

@@ -1,0 +1,1 @@
+const solution = (numbers) => [...numbers].sort((x, y) => x - y);

@@ -1,0 +1,3 @@
+def solution(numbers):
+    numbers.sort()
+    return numbers

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/eval.h"
+
+#include <inttypes.h>
+
+#include "core/csv.h"
+#include "core/receipt_view.h"
+
+#define PRINTED_CELLS_MAX 200u /* beyond, only what did not pass is shown */
+#define PRINTED_LINES_MAX 500u
+#define SHOWN_NAME_MAX    200
+
+typedef struct RunDigest {
+        uint8_t bytes[SHA256_DIGEST_SIZE];
+} RunDigest;
+
+struct EvalTable {
+        const Suite *suite;
+        const EvalCandidate *candidates;
+        size_t n_candidates;
+        uint64_t repeats;
+        EvalCell *cells;    /* of the cases of the first candidate, then of the second… */
+        RunDigest *digests; /* by number */
+};
+
+static size_t n_cells(const EvalTable *t)
+{
+        return t->n_candidates * t->suite->n_cases;
+}
+
+static const EvalCell *cell_of(const EvalTable *t, size_t candidate, size_t number)
+{
+        return &t->cells[candidate * t->suite->n_cases + number];
+}
+
+uint64_t eval_runs(const EvalTable *t)
+{
+        return n_cells(t) * t->repeats;
+}
+
+void eval_locate(const EvalTable *t, uint64_t number, size_t *ret_candidate, size_t *ret_case,
+                uint64_t *ret_repeat)
+{
+        size_t cell = (size_t) (number / t->repeats);
+
+        *ret_repeat = number % t->repeats + 1;
+        *ret_case = cell % t->suite->n_cases;
+        *ret_candidate = cell / t->suite->n_cases;
+}
+
+int eval_new(const Suite *suite, const EvalCandidate *candidates, size_t n_candidates, uint64_t repeats,
+                EvalTable **ret, Error *e)
+{
+        _cleanup_(eval_freep) EvalTable *t = calloc(1, sizeof(EvalTable));
+
+        if (!t)
+                return -ENOMEM;
+        *t = (EvalTable){
+                .suite = suite, .candidates = candidates, .n_candidates = n_candidates, .repeats = repeats
+        };
+        if (n_candidates > EVAL_RUNS_MAX / suite->n_cases / repeats)
+                return error_set(e, -E2BIG,
+                                "%zu candidates, %zu cases and %" PRIu64
+                                " repeats are more than %u runs: take fewer at a time",
+                                n_candidates, suite->n_cases, repeats, EVAL_RUNS_MAX);
+        t->cells = calloc(n_cells(t), sizeof(EvalCell));
+        t->digests = calloc(eval_runs(t), sizeof(RunDigest));
+        if (!t->cells || !t->digests)
+                return -ENOMEM;
+        *ret = TAKE_PTR(t);
+        return 0;
+}
+
+EvalTable *eval_free(EvalTable *t)
+{
+        if (!t)
+                return NULL;
+        for (size_t i = 0; t->cells && i < n_cells(t); i++) {
+                free(t->cells[i].code);
+                free(t->cells[i].message);
+        }
+        free(t->cells);
+        free(t->digests);
+        free(t);
+        return NULL;
+}
+
+/* --- one run --- */
+
+static void hash_text(Hash *hash, const char *text)
+{
+        hash_update(hash, text ? text : "-", text ? strlen(text) + 1 : 2);
+}
+
+static void digest_run(const cJSON *receipt, RunDigest *ret, char hex[static HASH_HEX_MAX])
+{
+        char exit_code[32];
+        const cJSON *reason;
+        Hash hash, copy;
+
+        hash_init(&hash);
+        hash_text(&hash, view_text(receipt, "verdict"));
+        cJSON_ArrayForEach(reason, view_get(receipt, "reasons")) hash_text(&hash, view_text(reason, "code"));
+        (void) snprintf(exit_code, sizeof(exit_code), "%" PRIu64, view_number(receipt, "exit_code"));
+        hash_text(&hash, exit_code);
+        hash_text(&hash, view_text(receipt, "signal"));
+        hash_text(&hash, view_text(view_get(receipt, "stdout_info"), "sha256"));
+        copy = hash;
+        sha256_digest(&copy, sizeof(ret->bytes), ret->bytes);
+        hash_finish(&hash, hex);
+}
+
+static int keep_reason(EvalCell *cell, const cJSON *receipt, const char *error)
+{
+        const cJSON *reasons = view_get(receipt, "reasons"), *first = reasons ? reasons->child : NULL;
+        const char *code = view_text(first, "code"), *message = view_text(first, "message");
+
+        if (cell->message)
+                return 0;
+        cell->code = strdup(code ? code : "no_receipt");
+        cell->message = strdup(message ? message : error ? error : "there is no receipt");
+        return cell->code && cell->message ? 0 : -ENOMEM;
+}
+
+int eval_add(EvalTable *t, uint64_t number, const cJSON *receipt, const char *error)
+{
+        const char *verdict = view_text(receipt, "verdict");
+        uint64_t msec = view_number(receipt, "duration_ms"), repeat;
+        size_t candidate, index;
+        char hex[HASH_HEX_MAX];
+        EvalCell *cell;
+
+        eval_locate(t, number, &candidate, &index, &repeat);
+        cell = &t->cells[candidate * t->suite->n_cases + index];
+        digest_run(receipt, &t->digests[number], hex);
+        if (cell->runs++ == 0)
+                memcpy(cell->first, hex, sizeof(hex));
+        cell->varies |= !streq(cell->first, hex);
+        if (msec != UNKNOWN) {
+                cell->total_msec += msec;
+                cell->n_timed++;
+        }
+        if (verdict && streq(verdict, "pass")) {
+                cell->passed++;
+                return 0;
+        }
+        return keep_reason(cell, receipt, error);
+}
+
+/* --- figures --- */
+
+double eval_pass_at_k(uint64_t n, uint64_t c, uint64_t k)
+{
+        double none = 1;
+
+        if (n - c < k)
+                return 1;
+        for (uint64_t i = n - c + 1; i <= n; i++)
+                none *= 1 - (double) k / (double) i;
+        return 1 - none;
+}
+
+void eval_digest(const EvalTable *t, char hex[static HASH_HEX_MAX])
+{
+        hash_data(t->digests, eval_runs(t) * sizeof(RunDigest), hex);
+}
+
+static bool is_passed(const EvalTable *t, const EvalCell *cell)
+{
+        return cell->passed == t->repeats;
+}
+
+static bool is_flaky(const EvalCell *cell)
+{
+        return cell->passed > 0 && cell->passed < cell->runs;
+}
+
+static size_t count_cases(
+                const EvalTable *t, size_t candidate, bool (*is)(const EvalTable *, const EvalCell *))
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < t->suite->n_cases; i++)
+                n += is(t, cell_of(t, candidate, i));
+        return n;
+}
+
+static bool varies(const EvalTable *t, const EvalCell *cell)
+{
+        (void) t;
+        return is_flaky(cell) || cell->varies;
+}
+
+static uint64_t count_solved(const EvalTable *t)
+{
+        uint64_t n = 0;
+
+        for (size_t i = 0; i < t->n_candidates; i++)
+                n += count_cases(t, i, is_passed) == t->suite->n_cases;
+        return n;
+}
+
+/* 1, 2, 5, 10, 20, 50… as far as there are samples. */
+static uint64_t next_k(uint64_t k)
+{
+        uint64_t power = 1;
+
+        while (power * 10 <= k)
+                power *= 10;
+        return k == power * 2 ? power * 5 : k * 2;
+}
+
+/* --- for people --- */
+
+static void print_name(FILE *out, const char *name, int width)
+{
+        char shown[SHOWN_NAME_MAX];
+
+        (void) text_excerpt(name, strlen(name), shown, sizeof(shown));
+        (void) fprintf(out, "%-*s", width, shown);
+}
+
+static int name_width(const EvalTable *t)
+{
+        size_t width = 8;
+
+        for (size_t i = 0; i < t->suite->n_cases; i++)
+                width = MAX(width, strlen(t->suite->cases[i].name));
+        return (int) MIN(width, 48u);
+}
+
+static void print_cell(const EvalTable *t, FILE *out, const SuiteCase *c, const EvalCell *cell)
+{
+        char message[SHOWN_NAME_MAX];
+
+        (void) fprintf(out, "  %s  ", is_passed(t, cell) ? "ok  " : cell->passed ? "SOME" : "FAIL");
+        print_name(out, c->name, name_width(t));
+        (void) fprintf(out, "  %" PRIu64 "/%" PRIu64, cell->passed, t->repeats);
+        if (cell->n_timed > 0)
+                (void) fprintf(out, "  %6" PRIu64 " ms", cell->total_msec / cell->n_timed);
+        if (cell->code) {
+                (void) text_excerpt(cell->message, strlen(cell->message), message, sizeof(message));
+                (void) fprintf(out, "  %s: %s", cell->code, message);
+        } else if (cell->varies) {
+                (void) fputs("  its output differs from run to run", out);
+        }
+        (void) fputc('\n', out);
+}
+
+static void print_candidate(const EvalTable *t, size_t candidate, FILE *out, size_t *lines)
+{
+        size_t passed = count_cases(t, candidate, is_passed), differ = count_cases(t, candidate, varies);
+        bool all = n_cells(t) <= PRINTED_CELLS_MAX;
+
+        print_name(out, t->candidates[candidate].name, 0);
+        (void) fprintf(out, ": %zu of %zu cases pass", passed, t->suite->n_cases);
+        if (differ > 0)
+                (void) fprintf(out, ", %zu differ%s from run to run", differ, differ == 1 ? "s" : "");
+        (void) fputc('\n', out);
+        for (size_t i = 0; i < t->suite->n_cases && *lines < PRINTED_LINES_MAX; i++) {
+                const EvalCell *cell = cell_of(t, candidate, i);
+
+                if (!all && is_passed(t, cell))
+                        continue;
+                print_cell(t, out, &t->suite->cases[i], cell);
+                (*lines)++;
+        }
+}
+
+static void print_pass_at_k(FILE *out, uint64_t n, uint64_t c, const char *of)
+{
+        for (uint64_t k = 1; k <= n; k = next_k(k))
+                (void) fprintf(out, "%spass@%" PRIu64 " %.3f", k == 1 ? "" : "  ", k,
+                                eval_pass_at_k(n, c, k));
+        (void) fprintf(out, "  (%" PRIu64 " of %" PRIu64 " %s pass every case)\n", c, n, of);
+}
+
+int eval_print(const EvalTable *t, FILE *out)
+{
+        char hex[HASH_HEX_MAX];
+        size_t lines = 0;
+
+        for (size_t i = 0; i < t->n_candidates; i++)
+                print_candidate(t, i, out, &lines);
+        if (lines == PRINTED_LINES_MAX)
+                (void) fputs("  … --json and --csv have all of it\n", out);
+        (void) fputc('\n', out);
+        print_pass_at_k(out, t->n_candidates, count_solved(t),
+                        t->n_candidates == 1 ? "candidate" : "candidates");
+        eval_digest(t, hex);
+        (void) fprintf(out, "results sha256:%s\n", hex);
+        return ferror(out) ? -EIO : 0;
+}
+
+/* --- for tools --- */
+
+static int add_pass_at_k(cJSON *object, uint64_t n, uint64_t c)
+{
+        cJSON *figures = json_add_object(object, "pass_at_k");
+        int r = figures ? 0 : -ENOMEM;
+
+        for (uint64_t k = 1; r == 0 && k <= n; k = next_k(k)) {
+                char key[32];
+
+                (void) snprintf(key, sizeof(key), "%" PRIu64, k);
+                r = json_add(figures, key, cJSON_CreateNumber(eval_pass_at_k(n, c, k)));
+        }
+        return r;
+}
+
+static int add_cell(const EvalTable *t, cJSON *list, const SuiteCase *c, const EvalCell *cell)
+{
+        cJSON *object = json_add_object(list, NULL);
+        int r = object ? json_add_text(object, "case", c->name) : -ENOMEM;
+
+        if (r == 0)
+                r = json_add_bool(object, "pass", is_passed(t, cell));
+        if (r == 0)
+                r = json_add_u64(object, "runs", cell->runs);
+        if (r == 0)
+                r = json_add_u64(object, "passed", cell->passed);
+        if (r == 0)
+                r = json_add_bool(object, "flaky", is_flaky(cell));
+        if (r == 0)
+                r = json_add_bool(object, "varies", cell->varies);
+        if (r == 0)
+                r = json_add_u64(object, "mean_ms",
+                                cell->n_timed ? cell->total_msec / cell->n_timed : UNKNOWN);
+        if (r == 0)
+                r = json_add_text(object, "reason", cell->code);
+        if (r == 0)
+                r = json_add_text(object, "message", cell->message);
+        /* What one case is worth when samples are repeats of one candidate. */
+        return r == 0 ? add_pass_at_k(object, t->repeats, cell->passed) : r;
+}
+
+static int add_candidate(const EvalTable *t, size_t number, cJSON *list)
+{
+        const EvalCandidate *candidate = &t->candidates[number];
+        size_t passed = count_cases(t, number, is_passed);
+        cJSON *object = json_add_object(list, NULL), *results;
+        int r = object ? json_add_text(object, "name", candidate->name) : -ENOMEM;
+
+        if (r == 0)
+                r = json_add_text(object, "sha256", candidate->sha256);
+        if (r == 0)
+                r = json_add_text(object, "harness", candidate->harness);
+        if (r == 0)
+                r = json_add_bool(object, "pass", passed == t->suite->n_cases);
+        if (r == 0)
+                r = json_add_u64(object, "cases_passed", passed);
+        results = r == 0 ? json_add_array(object, "results") : NULL;
+        r = results ? 0 : -ENOMEM;
+        for (size_t i = 0; r == 0 && i < t->suite->n_cases; i++)
+                r = add_cell(t, results, &t->suite->cases[i], cell_of(t, number, i));
+        return r;
+}
+
+static int add_suite(const EvalTable *t, cJSON *document)
+{
+        cJSON *suite = json_add_object(document, "suite");
+        int r = suite ? json_add_text(suite, "name", t->suite->name) : -ENOMEM;
+
+        if (r == 0)
+                r = json_add_text(suite, "sha256", t->suite->sha256);
+        if (r == 0)
+                r = json_add_u64(suite, "cases", t->suite->n_cases);
+        return r == 0 ? json_add_u64(suite, "repeats", t->repeats) : r;
+}
+
+cJSON *eval_to_json(const EvalTable *t)
+{
+        _cleanup_(cJSON_Deletep) cJSON *document = cJSON_CreateObject();
+        cJSON *candidates;
+        char hex[HASH_HEX_MAX];
+        int r = document ? json_add_text(document, "schema", "qscope.eval/v1") : -ENOMEM;
+
+        if (r == 0)
+                r = add_suite(t, document);
+        candidates = r == 0 ? json_add_array(document, "candidates") : NULL;
+        r = candidates ? 0 : -ENOMEM;
+        for (size_t i = 0; r == 0 && i < t->n_candidates; i++)
+                r = add_candidate(t, i, candidates);
+        if (r == 0)
+                r = add_pass_at_k(document, t->n_candidates, count_solved(t));
+        eval_digest(t, hex);
+        if (r == 0)
+                r = json_add_text(document, "results_sha256", hex);
+        return r == 0 ? TAKE_PTR(document) : NULL;
+}
+
+int eval_write_csv(const EvalTable *t, FILE *out)
+{
+        int r = 0;
+
+        (void) fputs("candidate,case,pass,runs,passed,flaky,varies,mean_ms,reason,message\n", out);
+        for (size_t i = 0; r == 0 && i < n_cells(t); i++) {
+                const EvalCell *cell = &t->cells[i];
+
+                r = csv_text(out, t->candidates[i / t->suite->n_cases].name);
+                (void) fputc(',', out);
+                if (r == 0)
+                        r = csv_text(out, t->suite->cases[i % t->suite->n_cases].name);
+                (void) fprintf(out, ",%s,%" PRIu64 ",%" PRIu64 ",%s,%s,",
+                                is_passed(t, cell) ? "true" : "false", cell->runs, cell->passed,
+                                is_flaky(cell) ? "true" : "false", cell->varies ? "true" : "false");
+                csv_number(out, cell->n_timed ? cell->total_msec / cell->n_timed : UNKNOWN);
+                (void) fputc(',', out);
+                if (r == 0)
+                        r = csv_text(out, cell->code);
+                (void) fputc(',', out);
+                if (r == 0)
+                        r = csv_text(out, cell->message);
+                (void) fputc('\n', out);
+        }
+        return r < 0 ? r : ferror(out) ? -EIO : 0;
+}
