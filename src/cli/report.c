@@ -154,7 +154,7 @@ static int write_parts(FILE *f, FILE *details, const char *title, char *const *f
 {
         int r = report_begin(f, title);
 
-        for (; r == 0 && *files; files++)
+        for (; r == 0 && files && *files; files++)
                 r = add_file(f, details, *files);
         if (r == 0)
                 r = report_between(f);

@@ -51,6 +51,7 @@ uint64_t series_wait(const Series *series, uint64_t usec)
 void series_line(const uint64_t *values, size_t n, size_t columns, char *buffer)
 {
         static const char *const bars[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+        const size_t highest = ELEMENTSOF(bars) - 1;
         size_t width = MIN(n, columns);
         uint64_t top = 0;
 
@@ -64,7 +65,7 @@ void series_line(const uint64_t *values, size_t n, size_t columns, char *buffer)
                 for (size_t j = i * n / width; j < (i + 1) * n / width; j++)
                         value = larger(value, values[j]);
                 if (value != UNKNOWN)
-                        bar = bars[(size_t) ((double) value / (double) top * (ELEMENTSOF(bars) - 1) + 0.5)];
+                        bar = bars[(size_t) ((double) value / (double) top * (double) highest + 0.5)];
                 buffer = stpcpy(buffer, bar);
         }
 }

@@ -67,7 +67,7 @@ fuzz() { # NAME CORPUS...
 # The browser is large: it is fetched here, beside the other lanes, and not before all of them.
 group_report() {
         CC=gcc setup gcc && ninja -C "$ROOT/build/gcc" --quiet src/qscope
-        command -v chromium-headless-shell chromium >/dev/null || install_missing chromium-headless-shell ||
-                echo "no Chromium could be installed"
+        command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null ||
+                install_missing chromium-headless-shell || echo "no Chromium could be installed"
         check report "$ROOT/tests/report.py" "$ROOT/build/gcc/src/qscope"
 }
