@@ -222,7 +222,7 @@ static void print_help(void)
                         stdout);
 }
 
-static int parse(int argc, char **argv, CheckArguments *a, Error *e)
+static int parse(char **argv, CheckArguments *a, Error *e)
 {
         for (int i = 1; argv[i]; i++) {
                 if (streq(argv[i], "--help") || streq(argv[i], "-h"))
@@ -258,13 +258,13 @@ static int worse(int a, int b)
         return 0;
 }
 
-int cli_check(int argc, char **argv)
+int cli_check(_unused_ int argc, char **argv)
 {
         CheckArguments a = { 0 };
         Error e = ERROR_INIT;
         int status = 0;
 
-        if (parse(argc, argv, &a, &e) < 0)
+        if (parse(argv, &a, &e) < 0)
                 return cli_usage("check", "%s", e.text);
         if (a.help) {
                 print_help();

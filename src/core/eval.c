@@ -100,7 +100,10 @@ static void digest_run(const cJSON *receipt, RunDigest *ret, char hex[static HAS
 
         hash_init(&hash);
         hash_text(&hash, view_text(receipt, "verdict"));
-        cJSON_ArrayForEach(reason, view_get(receipt, "reasons")) hash_text(&hash, view_text(reason, "code"));
+        cJSON_ArrayForEach(reason, view_get(receipt, "reasons"))
+        {
+                hash_text(&hash, view_text(reason, "code"));
+        }
         (void) snprintf(exit_code, sizeof(exit_code), "%" PRIu64, view_number(receipt, "exit_code"));
         hash_text(&hash, exit_code);
         hash_text(&hash, view_text(receipt, "signal"));

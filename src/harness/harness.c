@@ -11,12 +11,14 @@ char *solution(const char *input);
 static char *read_all(FILE *in)
 {
         size_t used = 0, room = 1 << 16, n;
-        char *text = malloc(room);
+        char *text = malloc(room), *larger;
 
         while (text && (n = fread(text + used, 1, room - used - 1, in)) > 0) {
                 used += n;
-                if (room - used < 2)
-                        text = realloc(text, room *= 2);
+                larger = room - used < 2 ? realloc(text, room *= 2) : text;
+                if (!larger)
+                        free(text);
+                text = larger;
         }
         if (text)
                 text[used] = '\0';
