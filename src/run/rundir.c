@@ -35,9 +35,9 @@ static int open_runtime_dir(Error *e)
 
 /* The lock lies beside the directory: it is taken before the directory exists and outlives its removal, so
  * that nobody ever sees one without the other's protection. */
-static int take_lock(int parent_fd, const char *name, int flags)
+static int take_lock(int parent_fd, const char *name)
 {
-        _cleanup_close_ int fd = openat(parent_fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
+        _cleanup_close_ int fd = openat(parent_fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 
         if (fd < 0)
                 return -errno;
@@ -49,20 +49,15 @@ static int take_lock(int parent_fd, const char *name, int flags)
 /* Gets its name only when it is held: another qscope that cleans must not find it free for a moment. */
 static int new_lock(int parent_fd, const char *run_id)
 {
-        char hidden[RUN_ID_MAX + 8], name[RUN_ID_MAX + 8];
-        _cleanup_close_ int fd = -EBADF;
+        char name[RUN_ID_MAX + 8], own[32];
+        _cleanup_close_ int fd = openat(parent_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
-        (void) snprintf(hidden, sizeof(hidden), ".%s.new", run_id);
+        if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+                return -errno;
         (void) snprintf(name, sizeof(name), "%s.lock", run_id);
-        fd = take_lock(parent_fd, hidden, O_CREAT | O_EXCL);
-        if (fd < 0)
-                return fd;
-        if (renameat(parent_fd, hidden, parent_fd, name) < 0) {
-                int r = -errno;
-
-                (void) unlinkat(parent_fd, hidden, 0);
-                return r;
-        }
+        (void) snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
+        if (linkat(AT_FDCWD, own, parent_fd, name, AT_SYMLINK_FOLLOW) < 0)
+                return -errno;
         return TAKE_FD(fd);
 }
 
@@ -180,24 +175,11 @@ static bool is_dead(int parent_fd, const char *name, char run_id[static RUN_ID_M
         run_id[length] = '\0';
         if (!is_run_id(run_id))
                 return false;
-        fd = take_lock(parent_fd, name, 0);
+        fd = take_lock(parent_fd, name);
         if (fd < 0)
                 return false;
         *ret_fd = fd;
         return true;
-}
-
-/* ".ID.new": killed between making the lock and naming it. */
-static void remove_stale_lock(int parent_fd, const char *name)
-{
-        size_t length = strlen(name);
-        _cleanup_close_ int fd = -EBADF;
-
-        if (*name != '.' || length <= STRLEN(".new") || !streq(name + length - STRLEN(".new"), ".new"))
-                return;
-        fd = take_lock(parent_fd, name, 0);
-        if (fd >= 0)
-                (void) unlinkat(parent_fd, name, 0);
 }
 
 int rundir_clean(Manager *m, Error *e)
@@ -218,7 +200,6 @@ int rundir_clean(Manager *m, Error *e)
                 _cleanup_close_ int lock_fd = -EBADF;
                 char run_id[RUN_ID_MAX];
 
-                remove_stale_lock(parent_fd, entry->d_name);
                 if (!is_dead(parent_fd, entry->d_name, run_id, &lock_fd))
                         continue;
                 if (!m && !own)
