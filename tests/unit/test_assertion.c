@@ -48,7 +48,7 @@ TEST(streams)
                 { "", { .contains = (char *) "" }, "" },
                 { "version 3.11.2\n", { .matches = (char *) "^version 3\\.\\d+" }, "" },
                 { "version 2", { .matches = (char *) "^version 3" }, "does not match /^version 3/" },
-                { "x", { .matches = (char *) "(" }, "could not be matched" },
+                { "x", { .matches = (char *) "(" }, "takes more work to find out" },
                 { "x",
                                 { .sha256 = (char *) "2D711642B726B04401627CA9FBAC32F5C8530FB1903CC4DB"
                                                      "02258717921A4881" },
