@@ -5,10 +5,10 @@
 
 static int put(const Argument *a, const char *value, void *target)
 {
-        char *member = (char *) target + a->offset;
+        void *member = (char *) target + a->offset;
 
         if (a->kind == ARGUMENT_LIST)
-                return strv_extend((char ***) member, value);
+                return strv_extend(member, value);
         if (a->kind == ARGUMENT_VALUE)
                 *(const char **) member = value;
         else

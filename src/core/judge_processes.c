@@ -29,8 +29,10 @@ int processes_judge(const Plan *plan, const Outcome *o, ReasonList *reasons)
 
         if (judge_denied(plan, &o->denied, reasons) < 0)
                 return -ENOMEM;
-        /* The command itself is always there: an observer that does not have it has seen nothing. */
-        if ((tree->observed || tree->complete) && tree->total == 0 && o->released && o->exec.error <= 0)
+        /* The command itself is always there, unless we killed what was about to become it: an observer that
+         * does not have it has seen nothing. */
+        if ((tree->observed || tree->complete) && tree->total == 0 && o->released && o->exec.error <= 0 &&
+                        !o->timed_out && o->abort_signal == 0)
                 return reason_add(reasons, "evidence_lost",
                                 "not even the command itself is among the processes that were seen");
         if (tree->lost == 0)

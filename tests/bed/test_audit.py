@@ -395,7 +395,9 @@ OWN = [
 
 def by_itself(script, code):
     run = fails(job(sh(script), timeout_sec=20))
-    eq([reason["code"] for reason in run["reasons"]], [code], "reasons")
+    # Whoever sent it may live a moment longer.
+    codes = [reason["code"] for reason in run["reasons"] if reason["code"] != "leftover_process"]
+    eq(codes, [code], "reasons")
 
 
 @test("smoke", "vm")
