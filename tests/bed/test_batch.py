@@ -365,10 +365,10 @@ class Fed:
 
 @test(timeout=180, slow=True)
 def test_nothing_grows():
-    """300 jobs, 4 at a time: descriptors, memory, mounts and units are where they were after 20."""
+    """A hundred jobs, 4 at a time: descriptors, memory, mounts and units are where they were after 20."""
     fed = Fed("-j", "4")
     try:
-        jobs = many(300, ["true"])
+        jobs = many(100, ["true"])
         before = fed.feed(jobs[:20])
         after = fed.feed(jobs[20:])
         eq(fed.end(), 0, "exit status")
