@@ -572,7 +572,7 @@ def test_exposure():
 @test("vm", needs=["controllers"])
 def test_exposure_of_strict():
     """The policy strict, which requires its limits to be observed, leaves at most 0.5."""
-    between(exposure(policy="strict"), 0, 0.5, "exposure")
+    between(exposure(policy="strict", timeout_sec=60), 0, 0.5, "exposure")
 
 
 @test()
