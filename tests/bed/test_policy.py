@@ -423,9 +423,9 @@ def test_shipped():
     """Ordinary programs run under each policy that is installed, and none has a network."""
     for name in ("build", "default", "eval", "strict"):
         for argv in PROGRAMS:
-            eq(passes({"argv": argv, "policy": name}).out, "ok\n", f"stdout under {name}")
+            eq(passes({"argv": argv, "policy": name, "timeout_sec": 60}).out, "ok\n", f"stdout under {name}")
         run = lib.run_job({"argv": py("import socket; socket.create_connection(('192.0.2.1', 9), 1)"),
-                           "policy": name})
+                           "policy": name, "timeout_sec": 60})
         check(run.status != 0, f"{name}: a connection was made")
 
 
