@@ -66,7 +66,7 @@ def background(_name, argv):
     no_survivor()
 
 
-@test("smoke", "vm", timeout=40)
+@test("smoke", timeout=40)
 def test_background_children():
     """A child left behind neither holds qscope up nor survives, and the job fails for it although
     it exits 0."""
@@ -137,7 +137,7 @@ def times_out(_name, argv):
     no_survivor()
 
 
-@test("vm", timeout=40)
+@test(timeout=40)
 def test_timeouts():
     """Whatever the job does about it, the timeout ends every process of it, and is called one."""
     collect(TIMEOUTS if host.is_fast() else TIMEOUTS[:3], times_out)
@@ -198,7 +198,7 @@ def sweep(number):
     collect([(delay, number, ["sleep", "30"]) for delay in delays()], interrupted)
 
 
-@test("vm", timeout=40)
+@test(timeout=40)
 def test_sigint():
     """Ctrl-C at any moment: status 130, the job is dead, the receipt says aborted."""
     sweep(signal.SIGINT)
@@ -357,7 +357,7 @@ def complete(run):
     return run
 
 
-@test("vm")
+@test()
 def test_daemon_reexec():
     """`systemctl daemon-reexec` while a job runs: the job goes on, the receipt is complete."""
     argv = sh(f"echo a; sleep {min(lib.bound(1), 10):.1f}; echo b")

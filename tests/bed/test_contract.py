@@ -273,7 +273,7 @@ def check_exit_status(code, run):
           f"exec.error for a command that ran: {run['exec']}")
 
 
-@test("vm", timeout=90)
+@test(timeout=90)
 def test_exit_statuses():
     """An exit status is reported as itself: systemd's own 200 to 243, a shell's 126 and 127, and 128+n
     mean nothing special when the job itself exits so."""

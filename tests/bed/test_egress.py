@@ -230,7 +230,7 @@ def test_allowed():
         refused(job(py(code), expect={"allow_egress": rest}))
 
 
-@test("vm")
+@test()
 def test_silence():
     """A job that tries nothing has no attempts, however long it runs: what the kernel says is not the job's."""
     code = ("import socket, time\nfor f, a in ((2, '127.0.0.1'), (10, '::1'), (2, '198.18.0.1')):\n"

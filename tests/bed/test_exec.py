@@ -303,7 +303,7 @@ def exec_error(argv0, codes, error, kinds, words, top):
         mentions(run["exec"]["hint"], words, "exec.hint")
 
 
-@test("vm", timeout=40)
+@test(timeout=40)
 def test_exec_errors():
     """Each way a command cannot be executed has its own kind, the shell's exit code and a hint
     that says what to do."""
