@@ -41,8 +41,8 @@ def soak(count, workers):
 
 @test(timeout=300, slow=True)
 def test_in_a_row():
-    """A hundred jobs one after the other: a hundred complete receipts."""
-    soak(100 if host.is_fast() else 15, 1)
+    """Two hundred jobs one after the other: two hundred complete receipts."""
+    soak(200 if host.is_fast() else 15, 1)
 
 
 @test(timeout=60, slow=True)
