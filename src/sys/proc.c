@@ -10,8 +10,10 @@
 
 #include "sys/file.h"
 
-#define STATUS_MAX  KIB(8)
-#define CMDLINE_MAX KIB(4)
+#define STATUS_MAX          KIB(8)
+#define ARGUMENTS_WAITS     20u
+#define ARGUMENTS_WAIT_NSEC (250 * 1000)
+#define CMDLINE_MAX         KIB(4)
 
 int proc_open(pid_t pid, int *ret_pidfd)
 {
@@ -219,6 +221,20 @@ int proc_describe(pid_t pid, uint64_t release_boottime_usec, ProcessRecord *ret)
         return r;
 }
 
+/* The kernel tells of an execve(2) a moment before it has put the arguments in place. A program may have
+ * none, so it waits for a moment only. */
+static int read_new_argv(int proc_fd, char ***ret)
+{
+        const struct timespec moment = { .tv_nsec = ARGUMENTS_WAIT_NSEC };
+        int r = read_argv(proc_fd, ret);
+
+        for (unsigned i = 0; r == 0 && !*ret && i < ARGUMENTS_WAITS; i++) {
+                (void) nanosleep(&moment, NULL);
+                r = read_argv(proc_fd, ret);
+        }
+        return r;
+}
+
 int proc_program(pid_t pid, char **ret_path, char ***ret_argv)
 {
         _cleanup_close_ int fd = -EBADF;
@@ -232,5 +248,5 @@ int proc_program(pid_t pid, char **ret_path, char ***ret_argv)
         if (n <= 0 || n == (ssize_t) sizeof(path))
                 return n < 0 ? -errno : -ENAMETOOLONG;
         *ret_path = strndup(path, (size_t) n);
-        return *ret_path ? read_argv(fd, ret_argv) : -ENOMEM;
+        return *ret_path ? read_new_argv(fd, ret_argv) : -ENOMEM;
 }
