@@ -61,7 +61,7 @@ def constant(value):
     if isinstance(value, list):
         return [constant(item) for item in value]
     if isinstance(value, str):
-        return re.sub(r"\d{4,}", "N", value)
+        return re.sub(r"pid \d+|\d{4,}", "N", value)
     return "N" if type(value) is int and value > 9999 else value
 
 
