@@ -380,7 +380,7 @@ def disturbed(action, code, number):
        "outcome")
 
 
-@test("smoke", "vm", timeout=60)
+@test("vm", timeout=60)
 def test_interference():
     """Kills from outside, a stop by an admin and systemd-oomd: an error with a reason of its own,
     and no limit of the job."""
@@ -400,7 +400,7 @@ def by_itself(script, code):
     eq(codes, [code], "reasons")
 
 
-@test("smoke", "vm")
+@test("vm")
 def test_own_signals():
     """What a job sends to itself, by whichever of its processes, is its own end: a failure."""
     collect(OWN, by_itself)
@@ -516,7 +516,7 @@ def test_weakened():
     collect(WEAKENED, weakened)
 
 
-@test("smoke", "vm", timeout=60)
+@test("vm", timeout=60)
 def test_lost_list_of_calls():
     """A setting of the host takes the list of system calls away, and the filters that other settings
     bring stay: seen by asking them, and nothing is run."""

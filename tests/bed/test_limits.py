@@ -167,7 +167,7 @@ def test_cpu_rate():
 # --- files ------------------------------------------------------------------------------
 
 
-@test("smoke", "vm")
+@test("vm")
 def test_file_size():
     """A file over the limit: SIGXFSZ, named file_size."""
     run = fails(job(sh("exec dd if=/dev/zero of=big bs=64k count=64"),
@@ -225,7 +225,7 @@ def fill(path, megabytes, limit, **limits):
     return run_job(job(sh(script), limits={"disk": limit, **limits}, timeout_sec=300))
 
 
-@test("smoke", "vm")
+@test("vm")
 def test_disk():
     """Too many bytes: "no space left" for the job, named disk and not memory."""
     run = exits(lib.verdict(fill("big", 64, "16M"), 1, "fail"), 1)
@@ -268,7 +268,7 @@ def test_disk_large():
     passes(job(sh("head -c 300M /dev/zero > big"), limits={"disk": "600M", "file_size": "2G"}))
 
 
-@test("smoke", "vm")
+@test("vm")
 def test_inodes():
     """A million empty files: stopped by the layer's inodes, and named so."""
     code = ("n = 0\ntry:\n while n < 1000000: open(f'f{n}', 'w').close(); n += 1\n"

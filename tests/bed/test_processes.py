@@ -267,7 +267,7 @@ def test_arguments():
     check(100 < len(many["argv"]) <= 1024, f"{len(many['argv'])} are kept")
 
 
-@test("smoke", "vm", timeout=60)
+@test("vm", timeout=60)
 def test_stopped_qscope():
     """While qscope is stopped the job waits in execve, and nothing is missed."""
     started = start_job(spawning(200, timeout_sec=50))
@@ -292,7 +292,7 @@ def test_stopped_beyond_timeout():
     eq([run.status, run["timed_out"]], [1, True], "outcome")
 
 
-@test("smoke", "vm", timeout=60)
+@test("vm", timeout=60)
 def test_killed_qscope():
     """Nothing is let through unobserved for long: the jobs of a killed qscope are dead at once."""
     started = start_job(job(sh("while :; do true | true; done"), timeout_sec=50))
@@ -360,7 +360,7 @@ def test_signal_flood():
     check(run["duration_ms"] < 20_000, f"it took {run['duration_ms']} ms")
 
 
-@test("smoke", "vm")
+@test("vm")
 def test_many_programs_in_one():
     """A process that executes itself over and over is one entry with a bounded list."""
     run = passes(sh("n=100; export n; cat > again <<'E'\n#!/bin/sh\nn=$((n-1)); [ $n -gt 0 ] && exec ./again\n"

@@ -309,7 +309,7 @@ WORKER = (
 )
 
 
-@test("smoke", "vm", needs=["node"])
+@test("vm", needs=["node"])
 def test_node():
     """Node: workers, interfaces, processors, memory, user, temporary files."""
     top = workspace({"w.js": WORKER})
