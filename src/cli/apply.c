@@ -38,13 +38,6 @@ static int help(void)
         return 0;
 }
 
-static bool wants_colour(void)
-{
-        const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
-
-        return isatty(STDOUT_FILENO) && term && !streq(term, "dumb") && !(no_colour && *no_colour);
-}
-
 static int parse(int argc, char **argv, ApplyArguments *a, bool *ret_help)
 {
         static const struct option options[] = {
@@ -422,7 +415,7 @@ static int run(const ApplyArguments *a, Apply *apply)
 
 int cli_apply(int argc, char **argv)
 {
-        ApplyArguments arguments = { .colour = wants_colour() };
+        ApplyArguments arguments = { .colour = cli_wants_colour() };
         _cleanup_(apply_freep) Apply *apply = NULL;
         bool wants_help = false;
         Error e = ERROR_INIT;

@@ -4,12 +4,10 @@
 
 #include "cli/cli.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 
 #include "cli/arguments.h"
 #include "cli/progress.h"
-#include "sys/file.h"
 
 typedef struct BatchArguments {
         const char *policy, *receipts, *state_dir, *csv, *jsonl, *jobs;
@@ -181,13 +179,6 @@ static int close_outputs(Printer *p, int status)
         return failed && status < 128 ? batch_worse_status(status, EXIT_HOST) : status;
 }
 
-static int make_receipts_dir(const char *path, Error *e)
-{
-        int r = path ? mkdir_parents_at(AT_FDCWD, path, 0700, geteuid(), getegid(), NULL) : 0;
-
-        return r < 0 ? error_errno(e, r, "--receipts %s", path) : 0;
-}
-
 int cli_batch(_unused_ int argc, char **argv)
 {
         _cleanup_(job_source_freep) JobSource *source = NULL;
@@ -204,7 +195,7 @@ int cli_batch(_unused_ int argc, char **argv)
                 print_help();
                 return 0;
         }
-        if (job_source_new(a.paths, &source, &e) < 0 || make_receipts_dir(a.receipts, &e) < 0 ||
+        if (job_source_new(a.paths, &source, &e) < 0 || cli_make_receipts(a.receipts, &e) < 0 ||
                         open_outputs(&a, &printer, &e) < 0)
                 return cli_fail(EXIT_USAGE, &e);
         options.source = source;

@@ -27,3 +27,9 @@ int cli_log(int argc, char **argv);
 /* "qscope: SENTENCE" on standard error; returns status. */
 int cli_fail(int status, const Error *e);
 int cli_usage(const char *verb, const char *format, ...) _printf_(2, 3);
+
+/* Whether standard output is a terminal that shows colours (NO_COLOR, TERM). */
+bool cli_wants_colour(void);
+
+/* The directory of --receipts; NULL: none was given. 0, or a negative errno with a sentence. */
+int cli_make_receipts(const char *path, Error *e);

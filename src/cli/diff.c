@@ -11,7 +11,7 @@
 #include "base/array.h"
 #include "base/text.h"
 #include "core/compare.h"
-#include "sys/file.h"
+#include "run/load.h"
 
 #define RECEIPTS_MAX 100000u /* in a directory */
 #define DIFF_SCHEMA  "qscope.diff/v1"
@@ -32,22 +32,6 @@ static int help(void)
         return 0;
 }
 
-static bool wants_colour(void)
-{
-        const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
-
-        return isatty(STDOUT_FILENO) && term && !streq(term, "dumb") && !(no_colour && *no_colour);
-}
-
-static int load(const char *path, cJSON **ret, Error *e)
-{
-        _cleanup_free_ char *text = NULL;
-        size_t size;
-        int r = file_read(path, RECEIPT_FILE_MAX, &text, &size, e);
-
-        return r < 0 ? r : receipt_parse(text, size, streq(path, "-") ? "standard input" : path, ret, e);
-}
-
 /* --- one pair --- */
 
 static int add_receipt(cJSON *document, const char *key, const char *path, const cJSON *receipt)
@@ -65,10 +49,10 @@ static int add_receipt(cJSON *document, const char *key, const char *path, const
 static int compare_pair(const char *path_a, const char *path_b, cJSON **ret, Error *e)
 {
         _cleanup_(cJSON_Deletep) cJSON *a = NULL, *b = NULL, *result = NULL;
-        int r = load(path_a, &a, e);
+        int r = load_receipt(path_a, &a, e);
 
         if (r == 0)
-                r = load(path_b, &b, e);
+                r = load_receipt(path_b, &b, e);
         if (r < 0)
                 return r;
         result = receipt_compare(a, b);
@@ -86,7 +70,7 @@ static const char *shown(const char *text, char buffer[static NAME_SHOWN])
 
 static int print_pair(const cJSON *result)
 {
-        _cleanup_free_ char *text = comparison_text(result, wants_colour());
+        _cleanup_free_ char *text = comparison_text(result, cli_wants_colour());
 
         return text && fputs(text, stdout) >= 0 ? 0 : -EIO;
 }
@@ -147,7 +131,7 @@ static int add_entry(Entries *entries, const char *path, Error *e)
         _cleanup_(cJSON_Deletep) cJSON *receipt = NULL;
         const char *job_id, *started;
         Entry *items;
-        int r = load(path, &receipt, e);
+        int r = load_receipt(path, &receipt, e);
 
         if (r < 0)
                 return r;

@@ -4,14 +4,12 @@
 
 #include "cli/cli.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 
 #include "base/number.h"
 #include "cli/arguments.h"
 #include "cli/progress.h"
 #include "run/eval.h"
-#include "sys/file.h"
 
 typedef struct EvalArguments {
         const char *harness, *policy, *repeats, *receipts, *state_dir, *csv, *jobs;
@@ -152,13 +150,6 @@ static int run(const EvalArguments *a, const EvalOptions *options, Progress *pro
         return r < 0 ? cli_fail(EXIT_HOST, e) : result.tally.status;
 }
 
-static int prepare_receipts(const char *path, Error *e)
-{
-        int r = path ? mkdir_parents_at(AT_FDCWD, path, 0700, geteuid(), getegid(), NULL) : 0;
-
-        return r < 0 ? error_errno(e, r, "--receipts %s", path) : 0;
-}
-
 int cli_eval(_unused_ int argc, char **argv)
 {
         EvalArguments a = { 0 };
@@ -173,7 +164,7 @@ int cli_eval(_unused_ int argc, char **argv)
         } else if (a.help) {
                 print_help();
                 status = 0;
-        } else if (prepare_receipts(a.receipts, &e) < 0) {
+        } else if (cli_make_receipts(a.receipts, &e) < 0) {
                 status = cli_fail(EXIT_USAGE, &e);
         } else {
                 progress.on = !a.quiet && isatty(STDERR_FILENO);

@@ -7,7 +7,7 @@
 #include <getopt.h>
 
 #include "core/explain.h"
-#include "sys/file.h"
+#include "run/load.h"
 
 static int help(void)
 {
@@ -21,29 +21,14 @@ static int help(void)
         return 0;
 }
 
-static bool wants_colour(void)
-{
-        const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
-
-        return isatty(STDOUT_FILENO) && term && !streq(term, "dumb") && !(no_colour && *no_colour);
-}
-
-static int load(const char *path, cJSON **ret, Error *e)
-{
-        _cleanup_free_ char *text = NULL;
-        size_t size;
-        int r = file_read(path, RECEIPT_FILE_MAX, &text, &size, e);
-
-        return r < 0 ? r : receipt_parse(text, size, streq(path, "-") ? "standard input" : path, ret, e);
-}
-
 static int print(const cJSON *receipt, bool json)
 {
         _cleanup_(cJSON_Deletep) cJSON *explanation = explain(receipt);
         _cleanup_free_ char *text = NULL;
 
         if (explanation)
-                text = json ? json_print(explanation, true) : explanation_text(explanation, wants_colour());
+                text = json ? json_print(explanation, true)
+                            : explanation_text(explanation, cli_wants_colour());
         if (!text)
                 return -ENOMEM;
         return fputs(text, stdout) < 0 || fflush(stdout) != 0 ? -errno : 0;
@@ -71,7 +56,7 @@ int cli_explain(int argc, char **argv)
         }
         if (argc - optind != 1)
                 return cli_usage("explain", argc == optind ? "which receipt?" : "one receipt at a time");
-        r = load(argv[optind], &receipt, &e);
+        r = load_receipt(argv[optind], &receipt, &e);
         if (r < 0)
                 return cli_fail(EXIT_USAGE, &e);
         r = print(receipt, json);

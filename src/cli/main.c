@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <stdarg.h>
 
+#include "sys/file.h"
+
 typedef struct Verb {
         const char *name, *what;
         int (*call)(int argc, char **argv);
@@ -60,6 +62,20 @@ int cli_usage(const char *verb, const char *format, ...)
         va_end(ap);
         error_set(&e, -EINVAL, "%s; see qscope%s%s --help", text, *verb ? " " : "", verb);
         return cli_fail(EXIT_USAGE, &e);
+}
+
+bool cli_wants_colour(void)
+{
+        const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
+
+        return isatty(STDOUT_FILENO) && term && !streq(term, "dumb") && !(no_colour && *no_colour);
+}
+
+int cli_make_receipts(const char *path, Error *e)
+{
+        int r = path ? mkdir_parents_at(AT_FDCWD, path, 0700, geteuid(), getegid(), NULL) : 0;
+
+        return r < 0 ? error_errno(e, r, "--receipts %s", path) : 0;
 }
 
 /* Descriptors 0 to 2 must be open: what is opened next would otherwise become a standard stream. */

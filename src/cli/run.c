@@ -65,13 +65,6 @@ static int make_job(const RunArguments *a, Job **ret, Error *e)
         return take_stdin(*ret, a->stdin_path, e);
 }
 
-static bool wants_colour(void)
-{
-        const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
-
-        return term && !streq(term, "dumb") && !(no_colour && *no_colour);
-}
-
 static int print_result(const RunArguments *a, const JobRunResult *result)
 {
         _cleanup_free_ char *line = NULL;
@@ -81,7 +74,7 @@ static int print_result(const RunArguments *a, const JobRunResult *result)
         if (a->quiet)
                 return 0;
         if (isatty(STDOUT_FILENO) && !a->json)
-                return summary_print(stdout, result->receipt, result->receipt_path, wants_colour());
+                return summary_print(stdout, result->receipt, result->receipt_path, cli_wants_colour());
         line = json_print(result->summary, false);
         return line && fputs(line, stdout) >= 0 ? 0 : -EIO;
 }

@@ -59,7 +59,7 @@ DEFINE_CLEANUP(Harness *, harness_free)
 /* The files of a harness, and of a candidate. */
 typedef struct SuiteFiles {
         JobFile *files;
-        size_t n_files;
+        size_t n_files, room;
         char sha256[HASH_HEX_MAX]; /* of all of them, paths, modes and bytes */
 } SuiteFiles;
 

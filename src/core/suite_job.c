@@ -2,37 +2,47 @@
 /* From a suite, a harness and a candidate to the job of one run. The job is written as a document and read by
  * the reader of job files, so a suite can ask for nothing that a job cannot. */
 
+#include "core/suite.h"
+
 #include <inttypes.h>
 
-#include "core/suite.h"
+#include "base/array.h"
 
 #define ID_PART_MAX 40
 
 /* --- files --- */
 
+static int file_copy(const JobFile *file, JobFile *ret)
+{
+        JobFile copy = { .mode = file->mode, .input.size = file->input.size };
+
+        copy.path = strdup(file->path);
+        copy.input.data = malloc(file->input.size + 1);
+        if (!copy.path || !copy.input.data) {
+                free(copy.path);
+                free(copy.input.data);
+                return -ENOMEM;
+        }
+        memcpy(copy.input.data, file->input.data, file->input.size);
+        copy.input.data[file->input.size] = '\0';
+        *ret = copy;
+        return 0;
+}
+
 int suite_files_add(SuiteFiles *files, const char *path, unsigned mode, const void *data, size_t size)
 {
-        size_t room = files->n_files;
-        JobFile *grown, file = { .mode = mode };
+        const JobFile file = {
+                .path = (char *) path, .mode = mode, .input = { .data = (uint8_t *) data, .size = size }
+        };
+        JobFile *grown = array_grow(files->files, files->n_files, &files->room, sizeof(JobFile));
+        int r;
 
-        /* The array is exactly as long as it is full but for the powers of two: room needs no field. */
-        grown = (room & (room - 1)) == 0 ? reallocarray(files->files, room ? room * 2 : 1, sizeof(JobFile))
-                                         : files->files;
         if (!grown)
                 return -ENOMEM;
         files->files = grown;
-        file.path = strdup(path);
-        file.input.data = malloc(size + 1);
-        if (!file.path || !file.input.data) {
-                free(file.path);
-                free(file.input.data);
-                return -ENOMEM;
-        }
-        memcpy(file.input.data, data, size);
-        file.input.data[size] = '\0';
-        file.input.size = size;
-        files->files[files->n_files++] = file;
-        return 0;
+        r = file_copy(&file, &files->files[files->n_files]);
+        files->n_files += r == 0;
+        return r;
 }
 
 static int compare_files(const void *a, const void *b)
@@ -76,7 +86,6 @@ static int place_files(Job *job, const SuiteFiles *files, const char *whose, Err
 {
         JobFile *grown = reallocarray(job->files, job->n_files + files->n_files + 1, sizeof(JobFile));
         size_t n_before = job->n_files;
-        SuiteFiles copy = { 0 };
 
         if (!grown)
                 return -ENOMEM;
@@ -89,11 +98,9 @@ static int place_files(Job *job, const SuiteFiles *files, const char *whose, Err
                                 return error_set(e, -EINVAL,
                                                 "%s has a file \"%.80s\", and so has the harness or the case",
                                                 whose, file->path);
-                copy = (SuiteFiles){ 0 };
-                if (suite_files_add(&copy, file->path, file->mode, file->input.data, file->input.size) < 0)
+                if (file_copy(file, &job->files[job->n_files]) < 0)
                         return -ENOMEM;
-                job->files[job->n_files++] = copy.files[0];
-                free(copy.files);
+                job->n_files++;
         }
         return 0;
 }

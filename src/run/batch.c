@@ -9,6 +9,7 @@
 #include "core/receipt_view.h"
 #include "run/finished.h"
 #include "run/job_run.h"
+#include "run/load.h"
 #include "run/state.h"
 #include "sys/file.h"
 #include "sys/host.h"
@@ -182,12 +183,9 @@ static bool end_finished(Batch *b, const JobItem *item)
                                                          policy ? policy : "default")
                                        : NULL;
         _cleanup_(cJSON_Deletep) cJSON *receipt = NULL;
-        _cleanup_free_ char *text = NULL;
-        size_t size;
         BatchEnd end = { .number = item->number, .input = item->name, .receipt_path = path, .resumed = true };
 
-        if (!path || file_read(path, RECEIPT_FILE_MAX, &text, &size, NULL) < 0 ||
-                        receipt_parse(text, size, path, &receipt, NULL) < 0)
+        if (!path || load_receipt(path, &receipt, NULL) < 0)
                 return false;
         end.receipt = receipt;
         end.status = verdict_status(view_text(receipt, "verdict"));

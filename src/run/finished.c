@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "base/text.h"
 #include "core/receipt_view.h"
-#include "sys/file.h"
+#include "run/load.h"
 
 typedef struct Entry {
         char *key; /* of job and policy */
@@ -65,14 +65,12 @@ static int add(Finished *finished, const cJSON *receipt, char *path)
 
 static int read_one(Finished *finished, const char *directory, const char *name)
 {
-        _cleanup_free_ char *path = text_printf("%s/%s", directory, name), *text = NULL;
+        _cleanup_free_ char *path = text_printf("%s/%s", directory, name);
         _cleanup_(cJSON_Deletep) cJSON *receipt = NULL;
-        size_t size;
 
         if (!path)
                 return -ENOMEM;
-        if (file_read(path, RECEIPT_FILE_MAX, &text, &size, NULL) < 0 ||
-                        receipt_parse(text, size, path, &receipt, NULL) < 0 || !is_finished(receipt))
+        if (load_receipt(path, &receipt, NULL) < 0 || !is_finished(receipt))
                 return 0;
         return add(finished, receipt, TAKE_PTR(path));
 }

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "core/receipt_view.h"
 #include "sys/file.h"
 
 #define DROP_INS_MAX 64u /* of one policy */
@@ -31,6 +32,15 @@ int load_job(const char *path, Job **ret, Error *e)
         if (r == 0)
                 (*ret)->own = own;
         return r;
+}
+
+int load_receipt(const char *path, cJSON **ret, Error *e)
+{
+        _cleanup_free_ char *text = NULL;
+        size_t size;
+        int r = file_read(path, RECEIPT_FILE_MAX, &text, &size, e);
+
+        return r < 0 ? r : receipt_parse(text, size, streq(path, "-") ? "standard input" : path, ret, e);
 }
 
 /* --- finding files --- */

@@ -9,6 +9,9 @@
 /* Reads a job file ("-": standard input). -EINVAL and others with a sentence. */
 int load_job(const char *path, Job **ret, Error *e);
 
+/* Reads a receipt ("-": standard input), at most RECEIPT_FILE_MAX bytes of it. */
+int load_receipt(const char *path, cJSON **ret, Error *e);
+
 /* Where policies are looked up: /etc/qscope/policies, /usr/local/lib/qscope/policies,
  * /usr/lib/qscope/policies. Ends with NULL. */
 extern const char *const policy_directories[];
