@@ -2,6 +2,7 @@
 """One job by itself: `true` in a small workspace, all evidence on, beside all that one could take instead."""
 
 import rivals
+import stats
 from measure import timed
 
 NAME = "cold"
@@ -23,7 +24,8 @@ def measure(bench, group):
         "bounded shell runner": rivals.shell_runner(job.argv, cwd),
         "no runner": job.argv,
     }
-    all_of = {"qscope run": rivals.qscope(job)}
+    phases = {}
+    all_of = {"qscope run": rivals.qscope(job, lambda receipt: add_phases(phases, receipt["timing"]))}
     for name, words in lines.items():
         if rivals.lacking(words):
             group.note(f"{name}: {words[0]} is not there")
@@ -33,5 +35,15 @@ def measure(bench, group):
     group.table("time of one job", samples, FIRST)
     group.figure("cold", "qscope run, all evidence on, over systemd-run with the same sandbox",
                  samples["qscope run"], samples[FIRST])
+    group.facts["phases of qscope run, ms"] = {name: stats.median(values) for name, values in phases.items()}
+    whole = 1000 * stats.median(samples["qscope run"])
+    group.note("of qscope run: " + ", ".join(f"{name} {100 * value / whole:.0f}%" for name, value in
+                                             group.facts["phases of qscope run, ms"].items()))
     group.note(f"{FIRST}: of the plan's service without {', '.join(left_out)}; its root is made once, not for each run")
     group.note("bubblewrap: the same namespaces, without the filter of system calls, limits and a control group")
+
+
+def add_phases(phases, timing):
+    for name, value in timing.items():
+        if value is not None:
+            phases.setdefault(name, []).append(value)

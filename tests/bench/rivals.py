@@ -60,13 +60,16 @@ def qscope_words(job, receipt):
     return [QSCOPE, "run", "--quiet", *state_options(job.top), job.path, receipt]
 
 
-def qscope(job):
-    """Runs it; the receipt must be that of a pass."""
+def qscope(job, look=None):
+    """Runs it; the receipt must be that of a pass, and look(receipt) may want more."""
 
     def run():
-        receipt = job.receipt_path()
-        seconds = measure.seconds_of(qscope_words(job, receipt), cwd=job.cwd)
-        read_pass(receipt)
+        path = job.receipt_path()
+        # The receipt says better than the exit status why it is no pass.
+        seconds = measure.seconds_of(qscope_words(job, path), cwd=job.cwd, statuses=(0, 1, 3, 4))
+        receipt = read_pass(path)
+        if look:
+            look(receipt)
         return seconds
 
     return run
@@ -76,7 +79,8 @@ def read_pass(path):
     with open(path, encoding="utf-8") as file:
         receipt = json.load(file)
     if receipt["verdict"] != "pass":
-        raise Broken(f"{path}: verdict {receipt['verdict']}: {receipt['reasons']}")
+        words = "; ".join(reason["message"] for reason in receipt["reasons"])
+        raise Broken(f"verdict {receipt['verdict']} of {receipt['argv']}: {words}: {receipt['stderr'][-300:]}")
     return receipt
 
 
@@ -114,7 +118,8 @@ def same_sandbox(job):
             shown = [path for path in value.split() if not path.endswith(":/run/qscope-stage")]
             value = " ".join([*shown, job.cwd])
         words += ["-p", f"{name}={value}"]
-    return [*words, "--", *job.argv], sorted(set(left_out))
+    # systemd expands $NAME in a command line (systemd.service(5)).
+    return [*words, "--", *(word.replace("$", "$$") for word in job.argv)], sorted(set(left_out))
 
 
 def make_root(root, cwd):
