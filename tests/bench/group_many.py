@@ -7,12 +7,17 @@ import time
 
 import measure as timing
 import rivals
+import stats
 from rivals import QSCOPE
 
 NAME = "many"
 SUMMARY = "many jobs: time for each, at -j 1, 2 and 4"
 
 JOBS = 40
+WARM = "qscope batch, warm"
+COLD = "qscope batch, cold"
+BUBBLEWRAP = "bubblewrap"
+SAME = "systemd-run, same sandbox"
 ONE = "qscope run, one by one"
 
 
@@ -57,26 +62,41 @@ def measure(bench, group):
     count = bench.count(JOBS)
     jobs_file = f"{top}/jobs.jsonl"
     write_jobs(jobs_file, cwd, count)
+    first = None
     for at_a_time in (1, 2, 4):
         all_of = {
-            "qscope batch, warm": batch(bench, top, jobs_file, at_a_time),
-            "qscope batch, cold": batch(bench, top, jobs_file, at_a_time, "--fail-fast"),
-            "systemd-run, same sandbox": loops(same, count, at_a_time),
-            "bubblewrap": loops(bubblewrap, count, at_a_time),
+            WARM: batch(bench, top, jobs_file, at_a_time),
+            COLD: batch(bench, top, jobs_file, at_a_time, "--fail-fast"),
+            SAME: loops(same, count, at_a_time),
+            BUBBLEWRAP: loops(bubblewrap, count, at_a_time),
         }
         if at_a_time == 1:
             all_of[ONE] = one_by_one(job, count)
-        samples = bench.interleave(all_of, 7, f"many -j {at_a_time}")
-        group.table(f"-j {at_a_time}: time for each of {count} jobs", samples, "systemd-run, same sandbox")
-        warm = samples["qscope batch, warm"]
-        group.facts[f"jobs per second at -j {at_a_time}"] = {
-            name: 1 / row["median"] for name, row in group.tables[-1]["rows"].items()}
-        if at_a_time == 1:
-            group.figure("warm", "warm, one after the other, over qscope run", warm, samples[ONE])
-            group.figure("warm-bubblewrap", "warm, one after the other, over bubblewrap", warm, samples["bubblewrap"])
-            first = warm
-        else:
-            group.figure(None, f"warm at -j {at_a_time} over warm at -j 1", warm, first)
-            group.figure(None, f"warm at -j {at_a_time} over bubblewrap, {at_a_time} at a time", warm,
-                         samples["bubblewrap"])
-        group.figure(None, f"warm over cold batch at -j {at_a_time}", warm, samples["qscope batch, cold"])
+        samples = measure_at(bench, group, at_a_time, all_of, count)
+        first = first or samples
+        tell(group, at_a_time, samples, first)
+
+
+def measure_at(bench, group, at_a_time, all_of, count):
+    cpu = {name: [] for name in all_of}
+    watched = {name: timing.with_cpu(run, count, cpu[name]) for name, run in all_of.items()}
+    samples = bench.interleave(watched, 7, f"many -j {at_a_time}")
+    rounds = len(samples[SAME])
+    group.table(f"-j {at_a_time}: time for each of {count} jobs", samples, SAME)
+    group.table(f"-j {at_a_time}: processor time for each, systemd's included",
+                {name: values[-rounds:] for name, values in cpu.items()}, SAME)
+    group.facts[f"jobs per second at -j {at_a_time}"] = {
+        name: 1 / stats.median(values) for name, values in samples.items()}
+    return samples
+
+
+def tell(group, at_a_time, samples, first):
+    """The figures; first: the samples at -j 1."""
+    warm = samples[WARM]
+    if at_a_time == 1:
+        group.figure("warm", "warm, one after the other, over qscope run", warm, samples[ONE])
+        group.figure("warm-bubblewrap", "warm, one after the other, over bubblewrap", warm, samples[BUBBLEWRAP])
+    else:
+        group.figure(None, f"warm at -j {at_a_time} over warm at -j 1", warm, first[WARM])
+        group.figure(None, f"warm at -j {at_a_time} over bubblewrap, {at_a_time} at a time", warm, samples[BUBBLEWRAP])
+    group.figure(None, f"warm over cold batch at -j {at_a_time}", warm, samples[COLD])

@@ -6,6 +6,7 @@ Knows nothing about what is compared with what.
 
 import os
 import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -102,6 +103,41 @@ def interleave(what, rivals, rounds, warm_up):
                 samples[name].append(seconds)
     progress.end()
     return samples
+
+
+# --- time of processors -----------------------------------------------------------------
+
+TICKS = os.sysconf("SC_CLK_TCK")
+# Who works for whoever starts a unit, besides systemd itself.
+SERVANTS = ("systemd-journal", "dbus-daemon")
+
+
+def _ticks(pid, fields):
+    words = read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return sum(int(words[field]) for field in fields) if words else 0
+
+
+def cpu_seconds():
+    """What our children, systemd with all that it has started, and its servants have used so far (proc(5): utime, stime;
+    for systemd also cutime, cstime). What the kernel does later in threads of its own is nobody's."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    ticks = _ticks(1, (11, 12, 13, 14))
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        if read(f"/proc/{pid}/comm").strip() in SERVANTS:
+            ticks += _ticks(pid, (11, 12))
+    return used.ru_utime + used.ru_stime + ticks / TICKS
+
+
+def with_cpu(run, share, store):
+    """The run, which also adds its time of processors to the list, as that of one of so many."""
+
+    def measured():
+        before = cpu_seconds()
+        seconds = run()
+        store.append((cpu_seconds() - before) / share)
+        return seconds
+
+    return measured
 
 
 # --- a process while it runs ------------------------------------------------------------

@@ -33,14 +33,14 @@ class Group:
         self.facts = {}
         self.error = None
 
-    def table(self, title, samples, base, lower="time"):
+    def table(self, title, samples, base):
         """samples: {name: values in seconds}; each is compared with base."""
         rows = {}
         for name, values in samples.items():
             first, third = stats.quartiles(values)
             rows[name] = {"values": values, "median": stats.median(values), "quartiles": [first, third],
                           "ratio": stats.ratio(values, samples[base])._asdict()}
-        self.tables.append({"title": title, "base": base, "of": lower, "rows": rows})
+        self.tables.append({"title": title, "base": base, "rows": rows})
 
     def figure(self, key, what, values, over):
         """A ratio that says something by itself; with a key of TARGETS one that must be reached."""
@@ -120,7 +120,7 @@ def print_table(table):
     for name, row in table["rows"].items():
         middle = row["median"]
         first, third = (100 * (value / middle - 1) for value in row["quartiles"])
-        print(f"    {name:{width}}  {number(row['ratio']['value']):>8}  {interval(row['ratio']):^13}"
+        print(f"    {name:{width}}  {number(row['ratio']['value']):>8}  {'' if name == table['base'] else interval(row['ratio']):^13}"
               f"  {f'{first:+.0f}% to {third:+.0f}%':^15}  {len(row['values'])}")
 
 

@@ -32,12 +32,6 @@ def quartiles(values):
     return first, third
 
 
-def spread(values):
-    """How far the quartiles are apart, over the median."""
-    first, third = quartiles(values)
-    return (third - first) / median(values)
-
-
 def ratio(values, over):
     """The ratio of medians, with a bootstrap of the rounds. Samples of one round were measured beside each other
     and share what the machine did then, so rounds are drawn whole where both have the same number of them."""
@@ -63,7 +57,6 @@ def selftest():
     """Raises AssertionError where something is not as it must be."""
     assert median([3, 1, 2]) == 2 and median([4, 1]) == 2.5
     assert quartiles([1, 2, 3, 4, 5]) == (2, 4) and quartiles([7]) == (7, 7)
-    assert spread([1, 2, 3, 4, 5]) == 2 / 3
     assert ratio([2], [4]) == Ratio(0.5, None, None)
     steady = ratio([2.0] * 9, [1.0] * 9)
     assert steady == Ratio(2, 2, 2), steady
