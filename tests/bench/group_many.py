@@ -81,10 +81,14 @@ def measure_at(bench, group, at_a_time, all_of, count):
     cpu = {name: [] for name in all_of}
     watched = {name: timing.with_cpu(run, count, cpu[name]) for name, run in all_of.items()}
     samples = bench.interleave(watched, 7, f"many -j {at_a_time}")
-    rounds = len(samples[SAME])
     group.table(f"-j {at_a_time}: time for each of {count} jobs", samples, SAME)
+    cpu = {name: values[-len(samples[SAME]):] for name, values in cpu.items()}  # without the warm-up
     group.table(f"-j {at_a_time}: processor time for each, systemd's included",
-                {name: values[-rounds:] for name, values in cpu.items()}, SAME)
+                {name: [sum(pair) for pair in values] for name, values in cpu.items()}, SAME)
+    shares = {name: stats.median([pair[1] / sum(pair) for pair in values]) for name, values in cpu.items()}
+    group.facts[f"of it systemd, and what it starts, at -j {at_a_time}"] = shares
+    group.note(f"processor time at -j {at_a_time}, of it systemd and what it starts: "
+               + ", ".join(f"{name} {100 * share:.0f}%" for name, share in shares.items()))
     group.facts[f"jobs per second at -j {at_a_time}"] = {
         name: 1 / stats.median(values) for name, values in samples.items()}
     return samples

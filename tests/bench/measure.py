@@ -96,8 +96,8 @@ def interleave(what, rivals, rounds, warm_up):
     chance = random.Random(1)
     progress = Progress(what)
     for number in range(-warm_up, rounds):
-        progress.show(f"round {max(number + 1, 0)} of {rounds}")
         for name in chance.sample(sorted(rivals), len(rivals)):
+            progress.show(f"round {max(number + 1, 0)} of {rounds}: {name}")
             seconds = rivals[name]()
             if number >= 0:
                 samples[name].append(seconds)
@@ -118,23 +118,23 @@ def _ticks(pid, fields):
 
 
 def cpu_seconds():
-    """What our children, systemd with all that it has started, and its servants have used so far (proc(5): utime, stime;
-    for systemd also cutime, cstime). What the kernel does later in threads of its own is nobody's."""
+    """(what our children have used so far, what systemd with all that it has started and its servants have). proc(5):
+    utime, stime; for systemd also cutime, cstime. What the kernel does later in threads of its own is nobody's."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     ticks = _ticks(1, (11, 12, 13, 14))
     for pid in filter(str.isdigit, os.listdir("/proc")):
         if read(f"/proc/{pid}/comm").strip() in SERVANTS:
             ticks += _ticks(pid, (11, 12))
-    return used.ru_utime + used.ru_stime + ticks / TICKS
+    return used.ru_utime + used.ru_stime, ticks / TICKS
 
 
 def with_cpu(run, share, store):
-    """The run, which also adds its time of processors to the list, as that of one of so many."""
+    """The run, which also adds its two times of processors to the list, as those of one of so many."""
 
     def measured():
         before = cpu_seconds()
         seconds = run()
-        store.append((cpu_seconds() - before) / share)
+        store.append(tuple((now - then) / share for now, then in zip(cpu_seconds(), before)))
         return seconds
 
     return measured
