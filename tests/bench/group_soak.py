@@ -70,6 +70,7 @@ class Batch:
         cwd = bench.workspace("soak-workspace", {"README": "a workspace\n"})
         self.receipts = bench.directory("soak/receipts")
         self.jobs = f"{top}/jobs.jsonl"
+        self.first_job = rivals.qscope(rivals.Job(top, ["true"], cwd))  # makes what the state directory always has
         with open(self.jobs, "w", encoding="utf-8") as file:
             for number in range(count):
                 file.write(json.dumps({"job_id": f"soak-{number}", "argv": ["true"], "cwd": cwd}) + "\n")
@@ -130,6 +131,7 @@ def settled(state, before):
 def measure(bench, group):
     count = QUICK_JOBS if bench.quick else JOBS
     batch = Batch(bench, count)
+    batch.first_job()
     before = on_the_host(batch.state)
     batch.run()
     after = settled(batch.state, before)
