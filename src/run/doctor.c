@@ -256,12 +256,13 @@ static int open_tracepoint(uint64_t id)
 
 static void try_trace(_unused_ Examination *x, DoctorFact *fact)
 {
-        _cleanup_close_ int tracefs_fd = -EBADF, fd = -EBADF;
+        _cleanup_(tracefs_freep) Tracefs *tracefs = NULL;
+        _cleanup_close_ int fd = -EBADF;
         uint64_t id;
-        int r = tracefs_open(&tracefs_fd);
+        int r = tracefs_new(false, &tracefs);
 
         if (r >= 0)
-                r = tracefs_id(tracefs_fd, "sched/sched_process_fork", &id);
+                r = tracefs_find(tracefs, "sched/sched_process_fork", NULL, &id, NULL);
         if (r < 0) {
                 say(fact, DOCTOR_WEAK, "tracefs: %s", strerror(-r));
                 return;
