@@ -6,6 +6,7 @@
 #include <sys/mount.h>
 
 #include "base/path.h"
+#include "base/text.h"
 #include "sys/file.h"
 #include "sys/namespace.h"
 
@@ -336,19 +337,34 @@ int mount_visit(int proc_fd, MountVisitor visit, void *userdata)
         return r;
 }
 
-static int is_below(void *path, const char *target, _unused_ const char *options)
+static int add_target(void *list, const char *target, _unused_ const char *options)
 {
-        size_t length = strlen(path);
+        return strv_extend(list, target);
+}
 
-        return strncmp(target, path, length) == 0 && target[length] == '/';
+int mount_list(char ***ret)
+{
+        _cleanup_close_ int proc_fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        _cleanup_strv_ char **list = NULL;
+        int r = proc_fd < 0 ? -errno : mount_visit(proc_fd, add_target, &list);
+
+        if (r == 0)
+                *ret = TAKE_PTR(list);
+        return r;
+}
+
+bool mount_list_has_submounts(char *const *list, const char *path)
+{
+        for (size_t i = 0; list && list[i]; i++)
+                if (path_is_within(list[i], path) && !streq(list[i], path))
+                        return true;
+        return false;
 }
 
 int mount_has_submounts(const char *path)
 {
-        _cleanup_close_ int proc_fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        _cleanup_free_ char *copy = strdup(path);
+        _cleanup_strv_ char **list = NULL;
+        int r = mount_list(&list);
 
-        if (proc_fd < 0 || !copy)
-                return -errno;
-        return mount_visit(proc_fd, is_below, copy);
+        return r < 0 ? r : mount_list_has_submounts(list, path);
 }
