@@ -86,15 +86,21 @@ static void try_cgroups(_unused_ Examination *x, DoctorFact *fact)
 static void try_controllers(_unused_ Examination *x, DoctorFact *fact)
 {
         static const Controller wanted[] = { CONTROLLER_MEMORY, CONTROLLER_PIDS, CONTROLLER_CPU };
-        char missing[64] = "";
+        char missing[256] = "";
         unsigned found = 0;
         size_t used = 0;
 
         (void) cgroup_host(&found, NULL);
-        for (size_t i = 0; i < ELEMENTSOF(wanted); i++)
-                if (!(found & wanted[i]))
-                        used += (size_t) snprintf(missing + used, sizeof(missing) - used, "%s%s",
-                                        used ? ", " : "", controller_name(wanted[i]));
+        for (size_t i = 0; i < ELEMENTSOF(wanted); i++) {
+                _cleanup_free_ char *where = NULL;
+
+                if (found & wanted[i])
+                        continue;
+                (void) cgroup_elsewhere(wanted[i], &where);
+                used += (size_t) snprintf(missing + used, sizeof(missing) - used, "%s%s%s%.48s%s",
+                                used ? ", " : "", controller_name(wanted[i]), where ? " (in " : "",
+                                where ? where : "", where ? ", version 1)" : "");
+        }
         if (used > 0)
                 say(fact, DOCTOR_MISSING, "not here: %s", missing);
         else
