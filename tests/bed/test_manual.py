@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manual pages, in a bed: their examples work as they are typed there."""
+"""What helps who types: the manual pages, whose examples work as they are typed there, and completion."""
 
 import glob
 import re
@@ -55,3 +55,22 @@ def test_examples():
         for page, faults in zip(pages, people.map(typed, pages, [workspace(uid=0) for _ in pages],
                                                   [lib.scratch() for _ in pages])):
             eq(faults, "", page)
+
+
+OFFERED = r"""
+. /usr/share/bash-completion/completions/qscope
+COMP_WORDS=(qscope "$@") COMP_CWORD=$#
+_qscope 2>/dev/null
+printf '%s\n' "${COMPREPLY[@]}"
+"""
+
+
+@test()
+def test_completion():
+    """The completion of bash knows the policies in force and the jobs that have receipts."""
+    eq(lib.qscope("run", "--quiet", "--job-id", "completed-by", "--", "true", cwd=workspace()).status, 0, "exit status")
+    for words, wanted in ((["run", "--policy", "str"], "strict"), (["policy", "show", "tru"], "trusted"),
+                          (["log", "completed"], "completed-by")):
+        said = subprocess.run(["bash", "-c", OFFERED, "bash", *words], env=lib.CALLER, capture_output=True, text=True,
+                              check=True)
+        eq(said.stdout.split(), [wanted], " ".join(words))

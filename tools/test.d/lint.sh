@@ -175,6 +175,7 @@ check_options() {
                 "a verb, not in qscope.1" || status=1
         all+=$'--version\n'
         only_in_first "$(sed 's/\\-/-/g' "$ROOT"/man/*.[1-8] | words '--[a-z][a-z-]+')" "$all" "in a page, not in --help" || status=1
+        # shellcheck disable=SC2016 # Markdown's, not the shell's
         only_in_first "$(grep -oE '^    .*\bqscope .*|`qscope [^`]*`' "$ROOT/README.md" | words '--[a-z][a-z-]+')" "$all" \
                 "in README.md, not in --help" || status=1
         return "$status"
