@@ -49,7 +49,7 @@ group_package() {
         local package bed
         package=$("$ROOT/tools/package") || return 1
         for bed in container vm; do
-                check "package in the $bed bed" "$ROOT/tools/bed" run "$bed" --bare --timeout 300 \
+                check "package in the $bed bed" "$ROOT/tools/bed" run "$bed" --bare --timeout 600 \
                         --in "$package:/root/qscope.deb" --in "$ROOT/tests/package:/root/" --in "$ROOT/README.md:/root/" \
                         -- /root/package /root/qscope.deb /root/README.md
         done
