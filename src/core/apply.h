@@ -47,6 +47,7 @@ typedef struct ApplyChange {
         ApplyNode before, after;
         ApplyState state;
         bool exact;   /* --select names it, not only a directory above it */
+        bool forced;  /* selected only because it is named so */
         char why[96]; /* for all states but APPLY_SELECTED; for that one: what to know, or "" */
 } ApplyChange;
 

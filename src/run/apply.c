@@ -20,6 +20,7 @@ Apply *apply_free(Apply *apply)
                 work_look_clear(&apply->looks[i]);
         free(apply->looks);
         free(apply->checks);
+        free(apply->receipt);
         workplace_free(apply->place);
         safe_close(apply->layer_fd);
         safe_close(apply->all_fd);
@@ -61,6 +62,21 @@ size_t apply_count(const Apply *apply, ApplyFound found)
         for (size_t i = 0; i < apply->plan->n; i++)
                 n += apply->plan->items[i].state == APPLY_SELECTED && apply->checks[i].found == found;
         return n;
+}
+
+size_t apply_count_held(const Apply *apply)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < apply->plan->n; i++)
+                n += apply->plan->items[i].state != APPLY_SELECTED &&
+                     apply->plan->items[i].state != APPLY_UNSELECTED;
+        return n;
+}
+
+int apply_recorded(const Apply *apply)
+{
+        return apply->recorded;
 }
 
 /* --- the receipt and its layer --- */
@@ -186,6 +202,8 @@ int apply_open(const ApplyOptions *options, Apply **ret, int *ret_status, Error 
         if (!apply)
                 return -ENOMEM;
         apply->all_fd = apply->layer_fd = -EBADF;
+        apply->recorded = 1;
+        apply->receipt = realpath(options->receipt_path, NULL);
         r = read_receipt(apply, options, &text, &size, e);
         if (r < 0) {
                 *ret_status = r == -ENOMEM ? 4 : 2;
