@@ -93,10 +93,8 @@ static int find_layer(Apply *apply, const ApplyOptions *options, const char *tex
         if (r == 0)
                 r = kept_open(apply->all_fd, run_id, &apply->layer_fd);
         if (r == -ENOENT)
-                return error_set(e, r,
-                                "%s: nothing is kept of this run (see \"kept\" in the receipt: it may have been applied, "
-                                "discarded or aged, or nothing changed)",
-                                options->receipt_path);
+                return error_set(e, r, "%s: nothing is kept of this run: %s", options->receipt_path,
+                                apply->plan->no_layer);
         if (r == -EBUSY)
                 return error_set(e, r, "another qscope is working with the layer of this run");
         if (r < 0)
