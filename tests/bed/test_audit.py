@@ -269,7 +269,7 @@ def test_apply_that_breaks_off():
     for option, result in (("--rollback", "rolled_back"), ("--yes", "applied")):
         run = passes(job(script, job_id=name, cwd=top))
         broken = lib.Started(["/usr/libexec/qscope/qscope-broken", "apply", "--yes", run.receipt_path], None,
-                             env={**lib.CALLER, "QSCOPE_BREAK_APPLY": "kill-after:9"}).finish()
+                             env={**lib.CALLER, "QSCOPE_BREAK_APPLY": "kill-after:6"}).finish()
         eq(broken.status, -9, "exit status of the one that was killed")
         eq(lib.qscope("apply", option, run.receipt_path).status, 0, f"exit status with {option}")
         mine = [entry for entry in trail(name) if entry["QSCOPE_RUN_ID"] == run["run_id"]][2:]
