@@ -223,17 +223,6 @@ static int show(const ApplyArguments *a, const Apply *apply, bool diffs)
 
 /* --- deciding --- */
 
-static size_t count_held(const Apply *apply)
-{
-        const ApplyPlan *plan = apply_plan(apply);
-        size_t n = 0;
-
-        for (size_t i = 0; i < plan->n; i++)
-                n += plan->items[i].state == APPLY_HELD || plan->items[i].state == APPLY_UNEXPECTED ||
-                     plan->items[i].state == APPLY_UNABLE;
-        return n;
-}
-
 static bool confirm(const char *question)
 {
         char answer[8];
@@ -305,9 +294,20 @@ static int print_json(const Apply *apply, const char *state, size_t changed, siz
                         json_add_u64(object, "already", already) == 0 &&
                         add_paths(object, "held", apply, false) == 0 &&
                         add_paths(object, "conflicts", apply, true) == 0 &&
-                        json_add_bool(object, "layer_removed", removed) == 0)
+                        json_add_bool(object, "layer_removed", removed) == 0 &&
+                        (apply_recorded(apply) > 0 ? json_add_null(object, "recorded")
+                                                   : json_add_bool(object, "recorded",
+                                                                     apply_recorded(apply) == 0)) == 0)
                 line = json_print(object, false);
         return line && fputs(line, stdout) >= 0 && fflush(stdout) == 0 ? 0 : -EIO;
+}
+
+/* As a run is none the less for it. */
+static void tell_unrecorded(const Apply *apply)
+{
+        if (apply_recorded(apply) < 0)
+                (void) fprintf(stderr, "qscope: this is not recorded in the journal: %s\n",
+                                strerror(-apply_recorded(apply)));
 }
 
 static int fail_by(int r, const Error *e)
@@ -323,6 +323,7 @@ static int roll_back(const ApplyArguments *a, Apply *apply)
         Error e = ERROR_INIT;
         int r = apply_rollback(apply, &e);
 
+        tell_unrecorded(apply);
         if (r < 0)
                 return fail_by(r, &e);
         if (a->json)
@@ -350,13 +351,14 @@ static int refuse(const ApplyArguments *a, const Apply *apply)
 static int commit(const ApplyArguments *a, Apply *apply)
 {
         size_t todo = apply_count(apply, FOUND_TODO), already = apply_count(apply, FOUND_DONE),
-               held = count_held(apply);
+               held = apply_count_held(apply);
         bool undone = apply_is_undone(apply), removed = false;
         Error e = ERROR_INIT;
         int r = 0;
 
         if (todo > 0 || apply_is_resumed(apply))
                 r = apply_commit(apply, &e);
+        tell_unrecorded(apply);
         if (r < 0)
                 return fail_by(r, &e);
         if (undone) {

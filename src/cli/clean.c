@@ -167,6 +167,9 @@ static int discard(const CleanArguments *a)
                         error_set(&e, -ENOENT, "%s: nothing is kept of such a run or job", a->discard[i]);
                         return cli_fail(EXIT_REFUSED, &e);
                 }
+                if (*e.text)
+                        (void) cli_fail(0, &e);
+                e = ERROR_INIT;
                 n += r;
         }
         if (a->json)

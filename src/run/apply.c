@@ -20,6 +20,7 @@ Apply *apply_free(Apply *apply)
                 work_look_clear(&apply->looks[i]);
         free(apply->looks);
         free(apply->checks);
+        free(apply->receipt);
         workplace_free(apply->place);
         safe_close(apply->layer_fd);
         safe_close(apply->all_fd);
@@ -63,6 +64,21 @@ size_t apply_count(const Apply *apply, ApplyFound found)
         return n;
 }
 
+size_t apply_count_held(const Apply *apply)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < apply->plan->n; i++)
+                n += apply->plan->items[i].state != APPLY_SELECTED &&
+                     apply->plan->items[i].state != APPLY_UNSELECTED;
+        return n;
+}
+
+int apply_recorded(const Apply *apply)
+{
+        return apply->recorded;
+}
+
 /* --- the receipt and its layer --- */
 
 /* The receipt says which run it is of; everything else about where and what is believed only because its
@@ -77,10 +93,8 @@ static int find_layer(Apply *apply, const ApplyOptions *options, const char *tex
         if (r == 0)
                 r = kept_open(apply->all_fd, run_id, &apply->layer_fd);
         if (r == -ENOENT)
-                return error_set(e, r,
-                                "%s: nothing is kept of this run (see \"kept\" in the receipt: it may have been applied, "
-                                "discarded or aged, or nothing changed)",
-                                options->receipt_path);
+                return error_set(e, r, "%s: nothing is kept of this run: %s", options->receipt_path,
+                                apply->plan->no_layer);
         if (r == -EBUSY)
                 return error_set(e, r, "another qscope is working with the layer of this run");
         if (r < 0)
@@ -186,6 +200,8 @@ int apply_open(const ApplyOptions *options, Apply **ret, int *ret_status, Error 
         if (!apply)
                 return -ENOMEM;
         apply->all_fd = apply->layer_fd = -EBADF;
+        apply->recorded = 1;
+        apply->receipt = realpath(options->receipt_path, NULL);
         r = read_receipt(apply, options, &text, &size, e);
         if (r < 0) {
                 *ret_status = r == -ENOMEM ? 4 : 2;

@@ -6,9 +6,9 @@
  * journal says what is meant; only then names are changed, one system call each. Whatever ends it half way,
  * the next apply of the same receipt finishes it or takes it back.
  *
- * The journal, apply.json beside the layer: { schema, phase, items [{index, exact}…] }. phase is "stage" (the
- * workspace has nothing new but what is staged), "commit", "undo" or "done" (only the stage is to be
- * removed). What was done of it is read from the workspace itself. */
+ * The journal, apply.json beside the layer: { schema, phase, items [{index, exact, forced}…] }. phase is
+ * "stage" (the workspace has nothing new but what is staged), "commit", "undo" or "done" (only the stage is
+ * to be removed). What was done of it is read from the workspace itself. */
 
 #include "core/apply.h"
 #include "core/kept.h"
@@ -47,6 +47,8 @@ const char *apply_workspace(const Apply *apply);
 /* For the selected ones. */
 const ApplyCheck *apply_check(const Apply *apply, size_t index);
 size_t apply_count(const Apply *apply, ApplyFound found);
+/* What was wanted and is not brought. */
+size_t apply_count_held(const Apply *apply);
 /* An earlier apply was interrupted: what is selected is what it had selected. */
 bool apply_is_resumed(const Apply *apply);
 /* It was being taken back. */
@@ -57,6 +59,9 @@ bool apply_is_undone(const Apply *apply);
 int apply_read_before(
                 const Apply *apply, const ApplyChange *change, size_t max, char **ret, size_t *ret_size);
 int apply_read_after(const Apply *apply, const ApplyChange *change, size_t max, char **ret, size_t *ret_size);
+
+/* Whether the audit trail has what was done: 0, or a negative errno; 1: nothing was. */
+int apply_recorded(const Apply *apply);
 
 /* Does it. 0; -EINTR: a signal came, and it was taken back; another errno with a sentence: it was taken back,
  * unless the sentence says otherwise. */

@@ -21,6 +21,8 @@ struct Apply {
         int all_fd, layer_fd;
         Workplace *place;
         JournalPhase phase; /* as the journal has it */
+        char *receipt;      /* absolute path; NULL: it came through a pipe */
+        int recorded;
         ApplyCheck *checks;
         WorkLook *looks; /* for each change, at the time of the check */
 };
