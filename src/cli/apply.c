@@ -7,7 +7,6 @@
 #include <getopt.h>
 
 #include "base/number.h"
-#include "core/textdiff.h"
 #include "core/verdict.h"
 #include "run/apply.h"
 
@@ -154,53 +153,22 @@ static void print_change(const Apply *apply, size_t index)
         (void) fputc('\n', stdout);
 }
 
-static bool has_diff(const ApplyChange *change)
-{
-        bool file = (change->after.exists && change->after.type == FILE_REGULAR && change->content) ||
-                    (!change->after.exists && change->before.type == FILE_REGULAR);
-
-        return file && (!change->before.exists || change->before.type == FILE_REGULAR);
-}
-
-static int print_texts(const ApplyArguments *a, const ApplyChange *change, const char *before,
-                size_t before_size, const char *after, size_t after_size)
-{
-        _cleanup_free_ char *text = NULL;
-        char path[SHOWN_MAX];
-
-        (void) shown(change->path, path);
-        if (!textdiff_is_text(before, before_size) || !textdiff_is_text(after, after_size)) {
-                (void) printf("\n%s: not text, %zu bytes before, %zu after\n", path, before_size, after_size);
-                return 0;
-        }
-        text = textdiff(before, before_size, after, after_size, a->colour);
-        if (!text)
-                return -ENOMEM;
-        (void) printf("\n--- %s%s\n+++ %s%s\n%s", change->before.exists ? "a/" : "",
-                        change->before.exists ? path : "/dev/null", change->after.exists ? "b/" : "",
-                        change->after.exists ? path : "/dev/null", text);
-        return 0;
-}
-
 static int print_diff(const ApplyArguments *a, const Apply *apply, const ApplyChange *change)
 {
-        _cleanup_free_ char *before = NULL, *after = NULL;
-        size_t before_size = 0, after_size = 0;
+        _cleanup_(apply_diff_clear) ApplyDiff diff = { 0 };
         char path[SHOWN_MAX];
-        int r = 0;
+        int r = apply_diff(apply, change, a->colour, &diff);
 
-        if (change->before.exists)
-                r = apply_read_before(apply, change, TEXTDIFF_BYTES_MAX, &before, &before_size);
-        if (r == 0 && change->after.exists)
-                r = apply_read_after(apply, change, TEXTDIFF_BYTES_MAX, &after, &after_size);
-        if (r == -ENOMEM)
+        if (r < 0)
                 return r;
-        if (r < 0) {
-                (void) printf("\n%s: cannot be shown (%s)\n", shown(change->path, path),
-                                r == -EFBIG ? "larger than 1 MiB" : strerror(-r));
-                return 0;
-        }
-        return print_texts(a, change, before ? before : "", before_size, after ? after : "", after_size);
+        (void) shown(change->path, path);
+        if (diff.text)
+                (void) printf("\n--- %s%s\n+++ %s%s\n%s", change->before.exists ? "a/" : "",
+                                change->before.exists ? path : "/dev/null", change->after.exists ? "b/" : "",
+                                change->after.exists ? path : "/dev/null", diff.text);
+        else
+                (void) printf("\n%s: no diff: %s\n", path, diff.why);
+        return 0;
 }
 
 static int show(const ApplyArguments *a, const Apply *apply, bool diffs)
@@ -216,7 +184,7 @@ static int show(const ApplyArguments *a, const Apply *apply, bool diffs)
                 print_change(apply, i);
         for (size_t i = 0; r == 0 && diffs && i < plan->n; i++)
                 if (plan->items[i].state == APPLY_SELECTED && apply_check(apply, i)->found == FOUND_TODO &&
-                                has_diff(&plan->items[i]))
+                                apply_has_diff(&plan->items[i]))
                         r = print_diff(a, apply, &plan->items[i]);
         return r < 0 ? r : fflush(stdout) != 0 ? -errno : 0;
 }

@@ -27,6 +27,11 @@ struct Apply {
         WorkLook *looks; /* for each change, at the time of the check */
 };
 
+/* --- apply.c --- */
+
+/* A content of the layer, at most max bytes. -EFBIG, and others. */
+int apply_read_after(const Apply *apply, const ApplyChange *change, size_t max, char **ret, size_t *ret_size);
+
 /* --- apply_journal.c: what is going on, beside the layer --- */
 
 int apply_journal_write(Apply *apply, JournalPhase phase);
