@@ -7,7 +7,6 @@
 #include <getopt.h>
 
 #include "base/number.h"
-#include "core/textdiff.h"
 #include "core/verdict.h"
 #include "run/apply.h"
 
@@ -25,8 +24,8 @@ static int help(void)
                     "where the workspace has moved on since, nothing is changed; an interrupted apply is finished, or\n"
                     "taken back, by the next one of the same receipt. What the host would execute by itself (git hooks,\n"
                     "start-up files, editor tasks, CI workflows) is held back unless --select names it exactly.\n\n"
-                    "  --dry-run         show the changes and do nothing\n"
-                    "  --yes             do not ask; needed where there is no terminal\n"
+                    "  -n, --dry-run     show the changes and do nothing\n"
+                    "  -y, --yes         do not ask; needed where there is no terminal\n"
                     "  --select PATH     only this path, or what is under it; may be repeated\n"
                     "  --force           whatever the verdict\n"
                     "  --rollback        take an interrupted apply back\n"
@@ -154,53 +153,22 @@ static void print_change(const Apply *apply, size_t index)
         (void) fputc('\n', stdout);
 }
 
-static bool has_diff(const ApplyChange *change)
-{
-        bool file = (change->after.exists && change->after.type == FILE_REGULAR && change->content) ||
-                    (!change->after.exists && change->before.type == FILE_REGULAR);
-
-        return file && (!change->before.exists || change->before.type == FILE_REGULAR);
-}
-
-static int print_texts(const ApplyArguments *a, const ApplyChange *change, const char *before,
-                size_t before_size, const char *after, size_t after_size)
-{
-        _cleanup_free_ char *text = NULL;
-        char path[SHOWN_MAX];
-
-        (void) shown(change->path, path);
-        if (!textdiff_is_text(before, before_size) || !textdiff_is_text(after, after_size)) {
-                (void) printf("\n%s: not text, %zu bytes before, %zu after\n", path, before_size, after_size);
-                return 0;
-        }
-        text = textdiff(before, before_size, after, after_size, a->colour);
-        if (!text)
-                return -ENOMEM;
-        (void) printf("\n--- %s%s\n+++ %s%s\n%s", change->before.exists ? "a/" : "",
-                        change->before.exists ? path : "/dev/null", change->after.exists ? "b/" : "",
-                        change->after.exists ? path : "/dev/null", text);
-        return 0;
-}
-
 static int print_diff(const ApplyArguments *a, const Apply *apply, const ApplyChange *change)
 {
-        _cleanup_free_ char *before = NULL, *after = NULL;
-        size_t before_size = 0, after_size = 0;
+        _cleanup_(apply_diff_clear) ApplyDiff diff = { 0 };
         char path[SHOWN_MAX];
-        int r = 0;
+        int r = apply_diff(apply, change, a->colour, &diff);
 
-        if (change->before.exists)
-                r = apply_read_before(apply, change, TEXTDIFF_BYTES_MAX, &before, &before_size);
-        if (r == 0 && change->after.exists)
-                r = apply_read_after(apply, change, TEXTDIFF_BYTES_MAX, &after, &after_size);
-        if (r == -ENOMEM)
+        if (r < 0)
                 return r;
-        if (r < 0) {
-                (void) printf("\n%s: cannot be shown (%s)\n", shown(change->path, path),
-                                r == -EFBIG ? "larger than 1 MiB" : strerror(-r));
-                return 0;
-        }
-        return print_texts(a, change, before ? before : "", before_size, after ? after : "", after_size);
+        (void) shown(change->path, path);
+        if (diff.text)
+                (void) printf("\n--- %s%s\n+++ %s%s\n%s", change->before.exists ? "a/" : "",
+                                change->before.exists ? path : "/dev/null", change->after.exists ? "b/" : "",
+                                change->after.exists ? path : "/dev/null", diff.text);
+        else
+                (void) printf("\n%s: no diff: %s\n", path, diff.why);
+        return 0;
 }
 
 static int show(const ApplyArguments *a, const Apply *apply, bool diffs)
@@ -216,23 +184,12 @@ static int show(const ApplyArguments *a, const Apply *apply, bool diffs)
                 print_change(apply, i);
         for (size_t i = 0; r == 0 && diffs && i < plan->n; i++)
                 if (plan->items[i].state == APPLY_SELECTED && apply_check(apply, i)->found == FOUND_TODO &&
-                                has_diff(&plan->items[i]))
+                                apply_has_diff(&plan->items[i]))
                         r = print_diff(a, apply, &plan->items[i]);
         return r < 0 ? r : fflush(stdout) != 0 ? -errno : 0;
 }
 
 /* --- deciding --- */
-
-static size_t count_held(const Apply *apply)
-{
-        const ApplyPlan *plan = apply_plan(apply);
-        size_t n = 0;
-
-        for (size_t i = 0; i < plan->n; i++)
-                n += plan->items[i].state == APPLY_HELD || plan->items[i].state == APPLY_UNEXPECTED ||
-                     plan->items[i].state == APPLY_UNABLE;
-        return n;
-}
 
 static bool confirm(const char *question)
 {
@@ -305,9 +262,20 @@ static int print_json(const Apply *apply, const char *state, size_t changed, siz
                         json_add_u64(object, "already", already) == 0 &&
                         add_paths(object, "held", apply, false) == 0 &&
                         add_paths(object, "conflicts", apply, true) == 0 &&
-                        json_add_bool(object, "layer_removed", removed) == 0)
+                        json_add_bool(object, "layer_removed", removed) == 0 &&
+                        (apply_recorded(apply) > 0 ? json_add_null(object, "recorded")
+                                                   : json_add_bool(object, "recorded",
+                                                                     apply_recorded(apply) == 0)) == 0)
                 line = json_print(object, false);
         return line && fputs(line, stdout) >= 0 && fflush(stdout) == 0 ? 0 : -EIO;
+}
+
+/* As a run is none the less for it. */
+static void tell_unrecorded(const Apply *apply)
+{
+        if (apply_recorded(apply) < 0)
+                (void) fprintf(stderr, "qscope: this is not recorded in the journal: %s\n",
+                                strerror(-apply_recorded(apply)));
 }
 
 static int fail_by(int r, const Error *e)
@@ -323,6 +291,7 @@ static int roll_back(const ApplyArguments *a, Apply *apply)
         Error e = ERROR_INIT;
         int r = apply_rollback(apply, &e);
 
+        tell_unrecorded(apply);
         if (r < 0)
                 return fail_by(r, &e);
         if (a->json)
@@ -350,13 +319,14 @@ static int refuse(const ApplyArguments *a, const Apply *apply)
 static int commit(const ApplyArguments *a, Apply *apply)
 {
         size_t todo = apply_count(apply, FOUND_TODO), already = apply_count(apply, FOUND_DONE),
-               held = count_held(apply);
+               held = apply_count_held(apply);
         bool undone = apply_is_undone(apply), removed = false;
         Error e = ERROR_INIT;
         int r = 0;
 
         if (todo > 0 || apply_is_resumed(apply))
                 r = apply_commit(apply, &e);
+        tell_unrecorded(apply);
         if (r < 0)
                 return fail_by(r, &e);
         if (undone) {

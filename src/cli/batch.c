@@ -11,7 +11,7 @@
 
 typedef struct BatchArguments {
         const char *policy, *receipts, *state_dir, *csv, *jsonl, *jobs;
-        bool resume, fail_fast, quiet, help;
+        bool resume, fail_fast, keep, quiet, help;
         char **paths; /* ended by NULL */
 } BatchArguments;
 
@@ -44,6 +44,7 @@ static void print_help(void)
                       "  --jsonl FILE           a line of JSON for each job, that of `qscope run`; - is standard output\n"
                       "  --policy NAME          the policy of all of them (default: each job's own)\n"
                       "  --state-dir DIR        instead of /var/lib/qscope\n"
+                      "  --keep                 keep what the jobs changed for qscope apply; without, nothing is kept\n"
                       "  --quiet                no table and no progress; the exit status tells\n"
                       "  --help                 this text\n\n"
                       "The table lists what did not pass, then counts. It goes to standard output, or to standard error\n"
@@ -65,6 +66,7 @@ static const Argument table[] = {
         { "-j", ARGUMENT_VALUE, offsetof(BatchArguments, jobs) },
         { "--resume", ARGUMENT_SWITCH, offsetof(BatchArguments, resume) },
         { "--fail-fast", ARGUMENT_SWITCH, offsetof(BatchArguments, fail_fast) },
+        { "--keep", ARGUMENT_SWITCH, offsetof(BatchArguments, keep) },
         { "--quiet", ARGUMENT_SWITCH, offsetof(BatchArguments, quiet) },
         { "--help", ARGUMENT_SWITCH, offsetof(BatchArguments, help) },
         { "-h", ARGUMENT_SWITCH, offsetof(BatchArguments, help) },
@@ -204,6 +206,7 @@ int cli_batch(_unused_ int argc, char **argv)
         options.state_dir = a.state_dir;
         options.resume = a.resume;
         options.fail_fast = a.fail_fast;
+        options.keep = a.keep;
         options.on_row = on_row;
         options.on_progress = on_progress;
         options.userdata = &printer;

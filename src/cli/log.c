@@ -26,7 +26,8 @@ typedef struct LogArguments {
 static const char help_text[] =
                 "Usage: qscope log [OPTIONS] [JOB_ID]\n\n"
                 "Lists the audit trail from the journal: a line when a job starts and one when it ends, refusals and\n"
-                "errors included. With --verify, compares the receipts on disk with the digests in the journal.\n\n"
+                "errors included, and the same for an apply of its changes. With --verify, compares the receipts on\n"
+                "disk with the digests in the journal.\n\n"
                 "Options:\n"
                 "  -f, --follow         wait for more, from now on unless --since is given\n"
                 "  --since TIME         not before this time\n"
@@ -137,20 +138,60 @@ static void print_text(const char *text)
         (void) fputs(shown, stdout);
 }
 
-static void print_line(const AuditRecord *record)
+static bool is_of_run(const AuditRecord *record)
 {
-        char time[COLUMN_MAX];
-        const char *sudo = record->values[AUDIT_CALLER_SUDO_USER];
+        return record->event == AUDIT_STARTED || (record->event >= 0 && audit_events[record->event].ends_run);
+}
 
-        (void) printf("%s  %-8s  ", local_time(record->realtime_usec, time),
-                        record->event == AUDIT_STARTED ? "started" : value_or(record, AUDIT_VERDICT, "?"));
-        print_text(value_or(record, AUDIT_JOB_ID, "?"));
-        (void) fputs("  ", stdout);
+static void print_word(const AuditRecord *record)
+{
+        const char *event = record->event >= 0 ? audit_events[record->event].name : "?";
+        bool run_ended = is_of_run(record) && record->event != AUDIT_STARTED;
+
+        (void) printf("%-8s  ", run_ended ? value_or(record, AUDIT_VERDICT, "?")
+                                          : value_or(record, AUDIT_RESULT, event));
+}
+
+static void print_run(const AuditRecord *record)
+{
         print_text(value_or(record, AUDIT_PROGRAM, "?"));
         if (record->event != AUDIT_STARTED && record->values[AUDIT_EXIT_CODE])
                 (void) printf("  exit %s", record->values[AUDIT_EXIT_CODE]);
         else if (record->values[AUDIT_SIGNAL])
                 (void) printf("  %s", record->values[AUDIT_SIGNAL]);
+}
+
+static void print_apply(const AuditRecord *record)
+{
+        static const struct {
+                AuditField field;
+                const char *words;
+        } counts[] = {
+                { AUDIT_CHANGES, "changes" },
+                { AUDIT_CHANGES_HELD, "held back" },
+                { AUDIT_CHANGES_FORCED, "forced" },
+        };
+
+        print_text(value_or(record, AUDIT_WORKSPACE, "?"));
+        for (size_t i = 0; i < ELEMENTSOF(counts); i++)
+                if (audit_record_number(record, counts[i].field) != UNKNOWN)
+                        (void) printf("%s%s %s", i == 0 ? "  " : ", ", record->values[counts[i].field],
+                                        counts[i].words);
+}
+
+static void print_line(const AuditRecord *record)
+{
+        char time[COLUMN_MAX];
+        const char *sudo = record->values[AUDIT_CALLER_SUDO_USER];
+
+        (void) printf("%s  ", local_time(record->realtime_usec, time));
+        print_word(record);
+        print_text(value_or(record, AUDIT_JOB_ID, "?"));
+        (void) fputs("  ", stdout);
+        if (is_of_run(record))
+                print_run(record);
+        else
+                print_apply(record);
         (void) fputs("  by ", stdout);
         print_text(sudo ? sudo
                         : value_or(record, AUDIT_CALLER_LOGIN, value_or(record, AUDIT_CALLER_UID, "?")));
@@ -198,7 +239,9 @@ static int show_one(const LogArguments *a, const AuditRecord *record, Tally *tal
 {
         tally->records++;
         if (a->verify)
-                return record->event == AUDIT_STARTED ? 0 : verify_one(a, record, tally);
+                return record->event >= 0 && audit_events[record->event].ends_run
+                                       ? verify_one(a, record, tally)
+                                       : 0;
         if (a->json) {
                 _cleanup_(cJSON_Deletep) cJSON *object = audit_record_json(record);
 

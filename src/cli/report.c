@@ -7,20 +7,28 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <sys/stat.h>
 
 #include "base/path.h"
 #include "base/text.h"
+#include "cli/arguments.h"
 #include "core/report.h"
-#include "sys/file.h"
+#include "run/diffs.h"
+#include "run/load.h"
 
 #define ENTRIES_MAX 100000u
 
 typedef struct ReportArguments {
-        const char *output, *title;
-        bool help;
+        const char *output, *title, *state_dir;
+        bool no_diffs, help;
 } ReportArguments;
+
+typedef struct Page {
+        FILE *rows, *details; /* details: a file that gathers what comes after the list */
+        const ReportArguments *a;
+        DiffRoom room;
+        bool has_contents; /* of files */
+} Page;
 
 static int help(void)
 {
@@ -28,9 +36,13 @@ static int help(void)
                     "Makes one page of HTML of receipts: verdicts, reasons, processes over time, files changed,\n"
                     "attempts to leave, limits, output. The page needs nothing else, loads nothing and can be given\n"
                     "to others; nothing of a job becomes markup in it. Of a directory, all that ends in .json.\n\n"
+                    "Where what a run changed is still kept for qscope apply, and the workspace still is as it was, the\n"
+                    "page has the text diffs. Such a page is its owner's alone; whoever gets it sees the contents.\n\n"
                     "Options:\n"
                     "  -o, --output FILE    where the page goes; - (the default) is standard output\n"
                     "  --title TEXT         what is written above (default: qscope report)\n"
+                    "  --no-diffs           leave out what the changed files contain\n"
+                    "  --state-dir DIR      where layers were kept (default: /var/lib/qscope)\n"
                     "  --help               this text\n\n"
                     "Exit status: 0, whatever the verdicts; 2 bad usage, or nothing that could be read; 4 the page\n"
                     "cannot be written.\n\n"
@@ -40,34 +52,23 @@ static int help(void)
         return 0;
 }
 
-static int parse(int argc, char **argv, ReportArguments *a, Error *e)
-{
-        static const struct option options[] = {
-                { "output", required_argument, NULL, 'o' },
-                { "title", required_argument, NULL, 't' },
-                { "help", no_argument, NULL, 'h' },
-                { NULL },
-        };
-        int option;
+static const Argument table[] = {
+        { "--output", ARGUMENT_VALUE, offsetof(ReportArguments, output) },
+        { "-o", ARGUMENT_VALUE, offsetof(ReportArguments, output) },
+        { "--title", ARGUMENT_VALUE, offsetof(ReportArguments, title) },
+        { "--no-diffs", ARGUMENT_SWITCH, offsetof(ReportArguments, no_diffs) },
+        { "--state-dir", ARGUMENT_VALUE, offsetof(ReportArguments, state_dir) },
+        { "--help", ARGUMENT_SWITCH, offsetof(ReportArguments, help) },
+        { "-h", ARGUMENT_SWITCH, offsetof(ReportArguments, help) },
+};
 
-        opterr = 0;
-        while ((option = getopt_long(argc, argv, ":o:", options, NULL)) >= 0)
-                switch (option) {
-                case 'o':
-                        a->output = optarg;
-                        break;
-                case 't':
-                        a->title = optarg;
-                        break;
-                case 'h':
-                        a->help = true;
-                        return 0;
-                case ':':
-                        return error_set(e, -EINVAL, "%s: a value is wanted", argv[optind - 1]);
-                default:
-                        return error_set(e, -EINVAL, "%s: there is no such option", argv[optind - 1]);
-                }
-        if (optind == argc)
+static int parse(char **argv, ReportArguments *a, Error *e)
+{
+        int n = arguments_parse(argv, table, ELEMENTSOF(table), a, e);
+
+        if (n < 0 || a->help)
+                return n;
+        if (n == 0)
                 return error_set(e, -EINVAL, "which receipts?");
         if (!utf8_is_valid(a->title, strlen(a->title)))
                 return error_set(e, -EINVAL, "--title: the value is not UTF-8");
@@ -121,20 +122,22 @@ static int list_files(char **arguments, char ***ret, Error *e)
 
 /* --- the page --- */
 
-static int add_file(FILE *rows, FILE *details, const char *path)
+static int add_file(Page *page, const char *path)
 {
-        _cleanup_(cJSON_Deletep) cJSON *receipt = NULL;
+        _cleanup_(cJSON_Deletep) cJSON *receipt = NULL, *diffs = NULL;
         _cleanup_free_ char *text = NULL;
         Error e = ERROR_INIT;
         size_t size;
-        int r = file_read(path, RECEIPT_FILE_MAX, &text, &size, &e);
+        int r = load_receipt_text(path, &text, &size, &receipt, &e);
 
-        if (r == 0)
-                r = receipt_parse(text, size, path, &receipt, &e);
-        if (r == -ENOMEM)
+        if (r < 0 && r != -ENOMEM)
+                return report_add_broken(page->rows, page->details, path, e.text);
+        if (r == 0 && !page->a->no_diffs)
+                r = diffs_make(receipt, text, size, page->a->state_dir, &page->room, &diffs);
+        if (r < 0)
                 return r;
-        return r < 0 ? report_add_broken(rows, details, path, e.text)
-                     : report_add(rows, details, receipt, path);
+        page->has_contents |= cJSON_HasObjectItem(diffs, "files");
+        return report_add(page->rows, page->details, receipt, diffs, path);
 }
 
 static int copy(FILE *from, FILE *to)
@@ -149,37 +152,40 @@ static int copy(FILE *from, FILE *to)
         return ferror(from) ? -EIO : 0;
 }
 
-/* details: a file that gathers what comes after the list. */
-static int write_parts(FILE *f, FILE *details, const char *title, char *const *files)
+static int write_parts(Page *page, char *const *files)
 {
-        int r = report_begin(f, title);
+        int r = report_begin(page->rows, page->a->title);
 
         for (; r == 0 && files && *files; files++)
-                r = add_file(f, details, *files);
+                r = add_file(page, *files);
         if (r == 0)
-                r = report_between(f);
+                r = report_between(page->rows);
         if (r == 0)
-                r = copy(details, f);
+                r = copy(page->details, page->rows);
         if (r == 0)
-                r = report_end(f);
-        return r == 0 && fflush(f) != 0 ? -errno : r;
+                r = report_end(page->rows);
+        return r == 0 && fflush(page->rows) != 0 ? -errno : r;
 }
 
-static int write_page(FILE *f, const char *title, char *const *files)
+static int write_page(FILE *f, const ReportArguments *a, char *const *files, bool *ret_has_contents)
 {
-        FILE *details = tmpfile();
+        Page page = { .rows = f, .details = tmpfile(), .a = a, .room = DIFF_ROOM_INIT };
         int r;
 
-        if (!details)
+        if (!page.details)
                 return -errno;
-        r = write_parts(f, details, title, files);
-        (void) fclose(details);
+        r = write_parts(&page, files);
+        (void) fclose(page.details);
+        *ret_has_contents = page.has_contents;
         return r;
 }
 
-/* A page that is there already is replaced when the new one is whole. */
-static int write_file(const char *path, const char *title, char *const *files)
+/* A page that is there already is replaced when the new one is whole. Files may have been nobody else's to
+ * read: the page has their contents for its owner only. */
+static int write_file(const ReportArguments *a, char *const *files)
 {
+        const char *path = a->output;
+        bool has_contents = false;
         _cleanup_free_ char *temporary = text_printf("%s.XXXXXX", path);
         int fd = temporary ? mkostemp(temporary, O_CLOEXEC) : -1, r;
         mode_t mask = umask(0);
@@ -195,8 +201,8 @@ static int write_file(const char *path, const char *title, char *const *files)
                 r = -errno;
                 (void) safe_close(fd);
         } else {
-                r = write_page(f, title, files);
-                if (r == 0 && fchmod(fd, 0666u & ~mask) < 0)
+                r = write_page(f, a, files, &has_contents);
+                if (r == 0 && fchmod(fd, (has_contents ? 0600u : 0666u) & ~mask) < 0)
                         r = -errno;
                 if (fclose(f) != 0 && r == 0)
                         r = -errno;
@@ -208,25 +214,25 @@ static int write_file(const char *path, const char *title, char *const *files)
         return r;
 }
 
-int cli_report(int argc, char **argv)
+int cli_report(_unused_ int argc, char **argv)
 {
         ReportArguments a = { .output = "-", .title = "qscope report" };
         _cleanup_strv_ char **files = NULL;
         Error e = ERROR_INIT;
-        bool plain;
+        bool plain, unused;
         int r;
 
-        if (parse(argc, argv, &a, &e) < 0)
+        if (parse(argv, &a, &e) < 0)
                 return cli_usage("report", "%s", e.text);
         if (a.help)
                 return help();
         plain = streq(a.output, "-");
         if (plain && isatty(STDOUT_FILENO))
                 return cli_usage("report", "where to? (-o FILE; a terminal does not show HTML)");
-        r = list_files(argv + optind, &files, &e);
+        r = list_files(argv, &files, &e);
         if (r < 0)
                 return cli_fail(EXIT_USAGE, &e);
-        r = plain ? write_page(stdout, a.title, files) : write_file(a.output, a.title, files);
+        r = plain ? write_page(stdout, &a, files, &unused) : write_file(&a, files);
         if (r < 0) {
                 error_errno(&e, r, "%s", plain ? "standard output" : a.output);
                 return cli_fail(EXIT_HOST, &e);

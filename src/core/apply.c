@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/path.h"
+#include "core/kept.h"
 
 ApplyPlan *apply_plan_free(ApplyPlan *plan)
 {
@@ -319,6 +320,7 @@ static int copy_words(const cJSON *receipt, ApplyPlan *plan)
         plan->run_id = strdup(run_id ? run_id : "");
         plan->job_id = strdup(job_id ? job_id : "");
         plan->verdict = strdup(view_text(receipt, "verdict"));
+        plan->no_layer = kept_state_sentence(view_text(view_get(receipt, "kept"), "state"));
         return plan->run_id && plan->job_id && plan->verdict ? 0 : -ENOMEM;
 }
 

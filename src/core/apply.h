@@ -47,6 +47,7 @@ typedef struct ApplyChange {
         ApplyNode before, after;
         ApplyState state;
         bool exact;   /* --select names it, not only a directory above it */
+        bool forced;  /* selected only because it is named so */
         char why[96]; /* for all states but APPLY_SELECTED; for that one: what to know, or "" */
 } ApplyChange;
 
@@ -68,7 +69,8 @@ typedef struct ApplyStep {
 
 typedef struct ApplyPlan {
         char *run_id, *job_id, *verdict;
-        ApplyChange *items; /* sorted by path_compare() */
+        const char *no_layer; /* why there may be none, as the receipt has it */
+        ApplyChange *items;   /* sorted by path_compare() */
         size_t n;
         bool *unexpected; /* for each: it was not agreed; NULL: nothing was to be judged by */
         char ***links;    /* names of one file each, by path; ended by NULL */

@@ -29,7 +29,10 @@ static void set_state(ApplyChange *change, ApplyState state, const char *format,
 
 void apply_hold_content(ApplyChange *change, const char *why)
 {
-        if (change->state == APPLY_SELECTED && !change->exact)
+        if (change->state != APPLY_SELECTED)
+                return;
+        change->forced = change->exact;
+        if (!change->exact)
                 set_state(change, APPLY_HELD, "%s", why);
 }
 
@@ -98,6 +101,7 @@ static void classify(ApplyChange *change, bool exact)
                 set_state(change, exact ? APPLY_SELECTED : APPLY_HELD, "is setuid or setgid");
         else if (after->exists && after->type == FILE_SYMLINK && leads_outside(change->path, after->target))
                 set_state(change, exact ? APPLY_SELECTED : APPLY_HELD, "the link leads out of the workspace");
+        change->forced = change->forced || (exact && *change->why);
 }
 
 static bool is_unexpected(const ApplyPlan *plan, const ApplyChange *change, size_t index)
@@ -132,6 +136,7 @@ static void select_one(ApplyPlan *plan, size_t index, bool named, bool exact)
         const char *why = unable(change);
 
         change->exact = exact;
+        change->forced = false;
         if (!named)
                 return set_state(change, APPLY_UNSELECTED, "not selected");
         if (why)
@@ -139,6 +144,7 @@ static void select_one(ApplyPlan *plan, size_t index, bool named, bool exact)
         if (is_unexpected(plan, change, index) && !exact)
                 return set_state(change, APPLY_UNEXPECTED, "was not agreed (allow_changes)");
         set_state(change, APPLY_SELECTED, "%s", "");
+        change->forced = is_unexpected(plan, change, index);
         classify(change, exact);
 }
 

@@ -11,10 +11,20 @@
 
 const AuditEventInfo audit_events[_AUDIT_EVENT_MAX] = {
         [AUDIT_STARTED] = { "started", "66484ad85e1d46b0bf7aa5f1bacc1a9b" },
-        [AUDIT_FINISHED] = { "finished", "b9f1f0d1a6c94dd7a0f4f5f0a4a1c7e2" },
-        [AUDIT_REFUSED] = { "refused", "7c8b33756fc8437b85f9d41ab4ea9c02" },
-        [AUDIT_ERROR] = { "error", "bacb702ad8584c1089e86fed51b53cbf" },
-        [AUDIT_ABORTED] = { "aborted", "e5b026af0b5c4ae695e12ac3119e344b" },
+        [AUDIT_FINISHED] = { "finished", "b9f1f0d1a6c94dd7a0f4f5f0a4a1c7e2", .ends_run = true },
+        [AUDIT_REFUSED] = { "refused", "7c8b33756fc8437b85f9d41ab4ea9c02", .ends_run = true },
+        [AUDIT_ERROR] = { "error", "bacb702ad8584c1089e86fed51b53cbf", .ends_run = true },
+        [AUDIT_ABORTED] = { "aborted", "e5b026af0b5c4ae695e12ac3119e344b", .ends_run = true },
+        [AUDIT_APPLYING] = { "applying", "a371e1318b3143cdb9ff68a310cbba17" },
+        [AUDIT_APPLIED] = { "applied", "c617ebc946b6486d87e9c24d4c2d0362" },
+        [AUDIT_DISCARDED] = { "discarded", "1d2e5dffacac4d34a801c691b842a69a" },
+};
+
+static const char *const result_names[_AUDIT_RESULT_MAX] = {
+        [AUDIT_RESULT_APPLIED] = "applied",
+        [AUDIT_RESULT_ROLLED_BACK] = "rolled_back",
+        [AUDIT_RESULT_TAKEN_BACK] = "taken_back",
+        [AUDIT_RESULT_HALF] = "half_changed",
 };
 
 /* What a value may be. A text is one printable line whoever wrote it: "\n" would be a line of its own in many
@@ -46,6 +56,12 @@ static const struct {
         [AUDIT_RECEIPT] = { "QSCOPE_RECEIPT", "receipt", FIELD_PATH },
         [AUDIT_RECEIPT_SHA256] = { "QSCOPE_RECEIPT_SHA256", "receipt_sha256", FIELD_TEXT },
         [AUDIT_RECEIPT_BYTES] = { "QSCOPE_RECEIPT_BYTES", "receipt_bytes", FIELD_NUMBER },
+        [AUDIT_RESULT] = { "QSCOPE_RESULT", "result", FIELD_TEXT },
+        [AUDIT_WORKSPACE] = { "QSCOPE_WORKSPACE", "workspace", FIELD_PATH },
+        [AUDIT_RUN_VERDICT] = { "QSCOPE_RUN_VERDICT", "run_verdict", FIELD_TEXT },
+        [AUDIT_CHANGES] = { "QSCOPE_CHANGES", "changes", FIELD_NUMBER },
+        [AUDIT_CHANGES_HELD] = { "QSCOPE_CHANGES_HELD", "changes_held", FIELD_NUMBER },
+        [AUDIT_CHANGES_FORCED] = { "QSCOPE_CHANGES_FORCED", "changes_forced", FIELD_NUMBER },
 };
 
 #define REASON_NAME     "QSCOPE_REASON"
@@ -250,6 +266,85 @@ int audit_broken_fields(const Plan *plan, const AuditCaller *caller, const char 
         if (r == 0)
                 r = strv_extend(fields, REASON_NAME "=internal");
         return r < 0 ? r : strv_extend(fields, REASON_NAME "=receipt_failed");
+}
+
+/* --- after the run --- */
+
+/* The run's own verdict has a field of its own: who looks for what failed looks for runs. */
+static int add_apply(char ***fields, const AuditApply *apply, const AuditCaller *caller)
+{
+        const struct {
+                AuditField field;
+                const char *value;
+        } texts[] = {
+                { AUDIT_JOB_ID, apply->job_id },
+                { AUDIT_RUN_ID, apply->run_id },
+                { AUDIT_RUN_VERDICT, apply->verdict },
+                { AUDIT_RECEIPT_SHA256, apply->receipt_sha256 },
+        };
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < ELEMENTSOF(texts); i++)
+                r = add_text(fields, texts[i].field, texts[i].value);
+        if (r == 0)
+                r = add_path(fields, AUDIT_WORKSPACE, apply->workspace);
+        if (r == 0)
+                r = add_path(fields, AUDIT_RECEIPT, apply->receipt);
+        return r < 0 ? r : add_caller(fields, caller);
+}
+
+static int add_apply_message(char ***fields, const AuditApply *apply, const char *what)
+{
+        const char *job = apply->job_id ? apply->job_id : "?", *path = apply->workspace;
+        char workspace[NAME_SHOWN], name[NAME_SHOWN];
+
+        text_excerpt(job, strlen(job), name, sizeof(name));
+        text_excerpt(path ? path : "?", path ? strlen(path) : 1, workspace, sizeof(workspace));
+        return strv_extendf(fields, "MESSAGE=Job %s: %s: %s", name, workspace, what);
+}
+
+static int add_counts(char ***fields, const AuditApply *apply)
+{
+        int r = add_number(fields, AUDIT_CHANGES, apply->changes);
+
+        if (r == 0)
+                r = add_number(fields, AUDIT_CHANGES_HELD, apply->held);
+        return r < 0 ? r : add_number(fields, AUDIT_CHANGES_FORCED, apply->forced);
+}
+
+int audit_apply_fields(const AuditApply *apply, AuditResult result, const AuditCaller *caller, char ***fields)
+{
+        static const char *const sentences[_AUDIT_RESULT_MAX] = {
+                [AUDIT_RESULT_APPLIED] = "what the job changed was applied",
+                [AUDIT_RESULT_ROLLED_BACK] = "an interrupted apply was taken back",
+                [AUDIT_RESULT_TAKEN_BACK] = "the apply failed and was taken back",
+                [AUDIT_RESULT_HALF] = "the apply failed, and the workspace is half changed",
+        };
+        bool ended = result < _AUDIT_RESULT_MAX;
+        const char *what = ended         ? sentences[result]
+                           : apply->undo ? "an interrupted apply is about to be taken back"
+                                         : "what the job changed is about to be applied";
+        int r = add_apply_message(fields, apply, what);
+
+        if (r == 0)
+                r = add_event(fields, ended ? AUDIT_APPLIED : AUDIT_APPLYING,
+                                result == AUDIT_RESULT_HALF ? 4
+                                : ended                     ? 5
+                                                            : 6);
+        if (r == 0)
+                r = add_apply(fields, apply, caller);
+        if (r == 0)
+                r = add_text(fields, AUDIT_RESULT, ended ? result_names[result] : NULL);
+        return r < 0 ? r : add_counts(fields, apply);
+}
+
+int audit_discard_fields(const AuditApply *apply, const AuditCaller *caller, char ***fields)
+{
+        int r = add_apply_message(fields, apply, "what was kept of the job's changes was discarded");
+
+        if (r == 0)
+                r = add_event(fields, AUDIT_DISCARDED, 5);
+        return r < 0 ? r : add_apply(fields, apply, caller);
 }
 
 /* --- reading --- */

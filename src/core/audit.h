@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The audit trail's records, one when a job starts and one when it ends (systemd.journal-fields(7)): which
- * fields there are, what may stand in them, and reading them back. Names, numbers and digests; never a value
- * of the environment, an argument or output of the job. Pure: sys/journal carries them. */
+/* The audit trail's records, one when a job starts and one when it ends, and the same for an apply of what it
+ * changed (systemd.journal-fields(7)): which fields there are, what may stand in them, and reading them back.
+ * Names, numbers and digests; never a value of the environment, an argument or output of the job. Pure:
+ * sys/journal carries them. */
 
 #include "core/outcome.h"
 #include "core/plan.h"
@@ -20,6 +21,9 @@ typedef enum AuditEvent {
         AUDIT_REFUSED,  /* verdict "rejected"; there is no start before it */
         AUDIT_ERROR,
         AUDIT_ABORTED,
+        AUDIT_APPLYING,  /* before anything is changed in a workspace */
+        AUDIT_APPLIED,   /* what became of it */
+        AUDIT_DISCARDED, /* what was kept for an apply was removed by hand */
         _AUDIT_EVENT_MAX,
         _AUDIT_EVENT_INVALID = -EINVAL,
 } AuditEvent;
@@ -27,6 +31,7 @@ typedef enum AuditEvent {
 typedef struct AuditEventInfo {
         const char *name;       /* "started" … */
         const char *message_id; /* 128 bits in hex; units/qscope.catalog has an entry for each */
+        bool ends_run;          /* it tells of a receipt that was written */
 } AuditEventInfo;
 
 extern const AuditEventInfo audit_events[_AUDIT_EVENT_MAX];
@@ -47,6 +52,24 @@ typedef struct AuditReceipt {
         uint64_t bytes;
         bool lost; /* it should have gone into a file and could not be written */
 } AuditReceipt;
+
+typedef enum AuditResult {
+        AUDIT_RESULT_APPLIED,
+        AUDIT_RESULT_ROLLED_BACK, /* an interrupted apply was taken back */
+        AUDIT_RESULT_TAKEN_BACK,  /* it failed, or a signal came: the workspace is as it was */
+        AUDIT_RESULT_HALF,        /* it failed, and could not be taken back */
+        _AUDIT_RESULT_MAX,
+} AuditResult;
+
+/* What is brought to a workspace. */
+typedef struct AuditApply {
+        const char *run_id, *job_id, *verdict, *workspace, *receipt_sha256; /* of the run; NULL: unknown */
+        const char *receipt; /* absolute path of the one that was given; NULL: none */
+        uint64_t changes;    /* brought, or about to be */
+        uint64_t held;       /* held back */
+        uint64_t forced;     /* of the changes: those that came because somebody insisted */
+        bool undo;           /* it takes an interrupted one back */
+} AuditApply;
 
 typedef enum AuditField {
         AUDIT_JOB_ID,
@@ -69,6 +92,12 @@ typedef enum AuditField {
         AUDIT_RECEIPT,
         AUDIT_RECEIPT_SHA256,
         AUDIT_RECEIPT_BYTES,
+        AUDIT_RESULT,
+        AUDIT_WORKSPACE,
+        AUDIT_RUN_VERDICT,
+        AUDIT_CHANGES,
+        AUDIT_CHANGES_HELD,
+        AUDIT_CHANGES_FORCED,
         _AUDIT_FIELD_MAX,
 } AuditField;
 
@@ -82,6 +111,11 @@ int audit_end_fields(const Plan *plan, const Outcome *outcome, const Judgement *
 
 /* The end of a run that broke off before it could be judged (no memory): error says why. */
 int audit_broken_fields(const Plan *plan, const AuditCaller *caller, const char *error, char ***fields);
+
+/* result is _AUDIT_RESULT_MAX before it. */
+int audit_apply_fields(
+                const AuditApply *apply, AuditResult result, const AuditCaller *caller, char ***fields);
+int audit_discard_fields(const AuditApply *apply, const AuditCaller *caller, char ***fields);
 
 /* A record read back. */
 typedef struct AuditRecord {

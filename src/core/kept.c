@@ -16,6 +16,28 @@ const char *const kept_state_names[_KEPT_STATE_MAX] = {
         [KEPT_FAILED] = "failed",
 };
 
+const char *kept_state_sentence(const char *state)
+{
+        static const char *const sentences[_KEPT_STATE_MAX] = {
+                [KEPT_NOTHING] = "the job changed nothing in its workspace",
+                [KEPT_YES] = "it was kept, and has been applied, discarded or aged since, or lies below another "
+                             "--state-dir",
+                [KEPT_OFF] = "nothing was to be kept; run it with --keep (a batch keeps nothing without that, eval "
+                             "never does)",
+                [KEPT_TOO_LARGE] =
+                                "its changes were more than is kept of one run (layers.each in " KEPT_CONFIG
+                                ")",
+                [KEPT_INCOMPLETE] = "not every change is listed: nobody could say what would be applied",
+                [KEPT_FAILED] = "the host could not keep its changes (no space, no right)",
+        };
+
+        for (KeptState i = 0; state && i < _KEPT_STATE_MAX; i++)
+                if (streq(kept_state_names[i], state))
+                        return sentences[i];
+        return "only runs as root, of jobs in a copy-on-write workspace that were begun and not interrupted, keep "
+               "something";
+}
+
 const KeepRules keep_rules_default = {
         .layers = true,
         .each = MIB(256),

@@ -27,6 +27,10 @@ typedef enum KeptState {
 
 extern const char *const kept_state_names[_KEPT_STATE_MAX]; /* "nothing", "yes", … */
 
+/* Why there is no layer of a run with this in its receipt (kept.state; NULL: there is none), and what helps.
+ */
+const char *kept_state_sentence(const char *state);
+
 /* For the receipt. */
 typedef struct KeptRecord {
         KeptState state;

@@ -11,15 +11,17 @@
 
 #include "core/receipt_view.h"
 
-/* One receipt takes at most about this much of the page: long texts and lists are cut. */
+/* One receipt takes at most about this much of the page: long texts and lists are cut, and what is not shown
+ * is left out. */
 #define REPORT_ENTRY_MAX KIB(96)
 
 /* In this order: begin, an entry for each receipt, between, what has gathered in details, end. So a browser
  * has the whole list, and can work with it, before it comes to the bulk of the receipts. All return 0,
  * -ENOMEM, or what writing has left in errno. */
 int report_begin(FILE *f, const char *title);
-/* receipt has been through receipt_parse(); file: where it was. */
-int report_add(FILE *rows, FILE *details, const cJSON *receipt, const char *file);
+/* receipt has been through receipt_parse(); file: where it was. diffs (NULL: not wanted): of the files that
+ * changed, { note } or { files [{path, text or why, cut}…], left_out }, bounded by whoever made it. */
+int report_add(FILE *rows, FILE *details, const cJSON *receipt, const cJSON *diffs, const char *file);
 /* For a file that is no receipt: sentence says why. */
 int report_add_broken(FILE *rows, FILE *details, const char *file, const char *sentence);
 int report_between(FILE *f);

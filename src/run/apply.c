@@ -7,6 +7,7 @@
 #include "core/plan.h"
 #include "core/verdict.h"
 #include "run/apply_parts.h"
+#include "run/load.h"
 #include "sys/file.h"
 #include "sys/kept.h"
 
@@ -20,6 +21,7 @@ Apply *apply_free(Apply *apply)
                 work_look_clear(&apply->looks[i]);
         free(apply->looks);
         free(apply->checks);
+        free(apply->receipt);
         workplace_free(apply->place);
         safe_close(apply->layer_fd);
         safe_close(apply->all_fd);
@@ -63,24 +65,39 @@ size_t apply_count(const Apply *apply, ApplyFound found)
         return n;
 }
 
+size_t apply_count_held(const Apply *apply)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < apply->plan->n; i++)
+                n += apply->plan->items[i].state != APPLY_SELECTED &&
+                     apply->plan->items[i].state != APPLY_UNSELECTED;
+        return n;
+}
+
+int apply_recorded(const Apply *apply)
+{
+        return apply->recorded;
+}
+
 /* --- the receipt and its layer --- */
 
 /* The receipt says which run it is of; everything else about where and what is believed only because its
  * digest is the one that was written beside the layer. */
-static int find_layer(Apply *apply, const ApplyOptions *options, const char *text, size_t size, Error *e)
+static int find_layer(Apply *apply, const char *state_dir, const char *text, size_t size, bool look, Error *e)
 {
-        const char *state_dir = options->state_dir ? options->state_dir : STATE_DIR,
-                   *run_id = apply->plan->run_id;
+        const char *run_id = apply->plan->run_id;
         char sha256[HASH_HEX_MAX];
-        int r = kept_open_all(state_dir, &apply->all_fd);
+        int r;
 
+        if (!state_dir)
+                state_dir = STATE_DIR;
+        r = kept_open_all(state_dir, &apply->all_fd);
         if (r == 0)
-                r = kept_open(apply->all_fd, run_id, &apply->layer_fd);
+                r = look ? kept_peek(apply->all_fd, run_id, &apply->layer_fd)
+                         : kept_open(apply->all_fd, run_id, &apply->layer_fd);
         if (r == -ENOENT)
-                return error_set(e, r,
-                                "%s: nothing is kept of this run (see \"kept\" in the receipt: it may have been applied, "
-                                "discarded or aged, or nothing changed)",
-                                options->receipt_path);
+                return error_set(e, r, "nothing is kept of this run: %s", apply->plan->no_layer);
         if (r == -EBUSY)
                 return error_set(e, r, "another qscope is working with the layer of this run");
         if (r < 0)
@@ -91,21 +108,16 @@ static int find_layer(Apply *apply, const ApplyOptions *options, const char *tex
         hash_data(text, size, sha256);
         if (!streq(sha256, apply->info.receipt_sha256))
                 return error_set(e, -EBADMSG,
-                                "%s: is not what was written when the run ended (its SHA-256 is another): nothing of it is "
-                                "believed",
-                                options->receipt_path);
+                                "it is not what was written when the run ended (its SHA-256 is another): nothing of it is "
+                                "believed");
         return 0;
 }
 
-static int read_receipt(
-                Apply *apply, const ApplyOptions *options, char **ret_text, size_t *ret_size, Error *e)
+static int read_receipt(Apply *apply, const char *path, char **ret_text, size_t *ret_size, Error *e)
 {
-        const char *name = streq(options->receipt_path, "-") ? "standard input" : options->receipt_path;
         _cleanup_(cJSON_Deletep) cJSON *receipt = NULL;
-        int r = file_read(options->receipt_path, RECEIPT_FILE_MAX, ret_text, ret_size, e);
+        int r = load_receipt_text(path, ret_text, ret_size, &receipt, e);
 
-        if (r == 0)
-                r = receipt_parse(*ret_text, *ret_size, name, &receipt, e);
         return r < 0 ? r : apply_plan_read(receipt, &apply->plan, e);
 }
 
@@ -175,9 +187,20 @@ static int exit_status(int r)
         }
 }
 
+static Apply *apply_new(void)
+{
+        Apply *apply = calloc(1, sizeof(*apply));
+
+        if (apply) {
+                apply->all_fd = apply->layer_fd = -EBADF;
+                apply->recorded = 1;
+        }
+        return apply;
+}
+
 int apply_open(const ApplyOptions *options, Apply **ret, int *ret_status, Error *e)
 {
-        _cleanup_(apply_freep) Apply *apply = calloc(1, sizeof(*apply));
+        _cleanup_(apply_freep) Apply *apply = apply_new();
         _cleanup_free_ char *text = NULL;
         size_t size = 0;
         int r;
@@ -185,8 +208,8 @@ int apply_open(const ApplyOptions *options, Apply **ret, int *ret_status, Error 
         *ret_status = 4;
         if (!apply)
                 return -ENOMEM;
-        apply->all_fd = apply->layer_fd = -EBADF;
-        r = read_receipt(apply, options, &text, &size, e);
+        apply->receipt = realpath(options->receipt_path, NULL);
+        r = read_receipt(apply, options->receipt_path, &text, &size, e);
         if (r < 0) {
                 *ret_status = r == -ENOMEM ? 4 : 2;
                 return r;
@@ -195,7 +218,9 @@ int apply_open(const ApplyOptions *options, Apply **ret, int *ret_status, Error 
         apply->looks = calloc(apply->plan->n + 1, sizeof(*apply->looks));
         if (!apply->checks || !apply->looks)
                 return -ENOMEM;
-        r = find_layer(apply, options, text, size, e);
+        r = find_layer(apply, options->state_dir, text, size, false, e);
+        if (r < 0)
+                error_prefix(e, r, "%s", options->receipt_path);
         if (r == 0)
                 r = check_verdict(apply, options->force || options->rollback, e);
         if (r == 0)
@@ -214,14 +239,26 @@ int apply_open(const ApplyOptions *options, Apply **ret, int *ret_status, Error 
         return 0;
 }
 
+int apply_look(const cJSON *receipt, const char *text, size_t size, const char *state_dir, Apply **ret,
+                Error *e)
+{
+        _cleanup_(apply_freep) Apply *apply = apply_new();
+        int r = apply ? apply_plan_read(receipt, &apply->plan, e) : -ENOMEM;
+
+        if (r == 0)
+                r = find_layer(apply, state_dir, text, size, true, e);
+        if (r < 0)
+                return r;
+        r = workplace_open(apply->info.workspace, apply->plan->run_id, &apply->place, NULL);
+        if (r == -ENOMEM)
+                return r;
+        *ret = TAKE_PTR(apply);
+        return 0;
+}
+
 const char *apply_workspace(const Apply *apply)
 {
         return apply->info.workspace;
-}
-
-int apply_read_before(const Apply *apply, const ApplyChange *change, size_t max, char **ret, size_t *ret_size)
-{
-        return workplace_read(apply->place, change->path, max, ret, ret_size);
 }
 
 int apply_read_after(const Apply *apply, const ApplyChange *change, size_t max, char **ret, size_t *ret_size)

@@ -6,9 +6,9 @@
  * journal says what is meant; only then names are changed, one system call each. Whatever ends it half way,
  * the next apply of the same receipt finishes it or takes it back.
  *
- * The journal, apply.json beside the layer: { schema, phase, items [{index, exact}…] }. phase is "stage" (the
- * workspace has nothing new but what is staged), "commit", "undo" or "done" (only the stage is to be
- * removed). What was done of it is read from the workspace itself. */
+ * The journal, apply.json beside the layer: { schema, phase, items [{index, exact, forced}…] }. phase is
+ * "stage" (the workspace has nothing new but what is staged), "commit", "undo" or "done" (only the stage is
+ * to be removed). What was done of it is read from the workspace itself. */
 
 #include "core/apply.h"
 #include "core/kept.h"
@@ -47,16 +47,37 @@ const char *apply_workspace(const Apply *apply);
 /* For the selected ones. */
 const ApplyCheck *apply_check(const Apply *apply, size_t index);
 size_t apply_count(const Apply *apply, ApplyFound found);
+/* What was wanted and is not brought. */
+size_t apply_count_held(const Apply *apply);
 /* An earlier apply was interrupted: what is selected is what it had selected. */
 bool apply_is_resumed(const Apply *apply);
 /* It was being taken back. */
 bool apply_is_undone(const Apply *apply);
 
-/* A file before and after, for people to look at: at most max bytes. -EFBIG and others: it cannot be shown.
+/* --- for people to look at (apply_diff.c) --- */
+
+/* A look at a receipt (text is what was parsed) and its layer while others may work with them: nothing is
+ * selected or compared, and the workspace may be gone. -ENOENT, -EACCES, -EBADMSG and others with a sentence:
+ * there is nothing to look at. */
+int apply_look(const cJSON *receipt, const char *text, size_t size, const char *state_dir, Apply **ret,
+                Error *e);
+
+typedef struct ApplyDiff {
+        char *text;    /* as textdiff() makes it; NULL: it cannot be shown */
+        char why[160]; /* then */
+} ApplyDiff;
+
+void apply_diff_clear(ApplyDiff *diff);
+/* Whether what changed is the content of a file. */
+bool apply_has_diff(const ApplyChange *change);
+/* Only what has the digests of the receipt is shown, be it text of at most TEXTDIFF_BYTES_MAX. 0 or -ENOMEM.
  */
-int apply_read_before(
-                const Apply *apply, const ApplyChange *change, size_t max, char **ret, size_t *ret_size);
-int apply_read_after(const Apply *apply, const ApplyChange *change, size_t max, char **ret, size_t *ret_size);
+int apply_diff(const Apply *apply, const ApplyChange *change, bool colour, ApplyDiff *ret);
+
+/* --- doing --- */
+
+/* Whether the audit trail has what was done: 0, or a negative errno; 1: nothing was. */
+int apply_recorded(const Apply *apply);
 
 /* Does it. 0; -EINTR: a signal came, and it was taken back; another errno with a sentence: it was taken back,
  * unless the sentence says otherwise. */

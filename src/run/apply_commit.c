@@ -4,6 +4,9 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include "core/verdict.h"
+#include "run/audit.h"
+
 /* From "done" on there is no way back: what was before is removed. */
 static int leave(Apply *apply, Error *e)
 {
@@ -85,17 +88,74 @@ static void block_signals(void)
         (void) sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-int apply_commit(Apply *apply, Error *e)
+/* --- in the audit trail --- */
+
+/* As it stands before anything is done: of an interrupted apply also what is there already is of its doing.
+ */
+static AuditApply describe(const Apply *apply, bool undo)
+{
+        const KeptInfo *info = &apply->info;
+        bool forced = !streq(info->verdict, verdict_names[VERDICT_PASS]);
+        AuditApply audit = {
+                .run_id = apply->plan->run_id,
+                .job_id = info->job_id,
+                .verdict = info->verdict,
+                .workspace = info->workspace,
+                .receipt_sha256 = info->receipt_sha256,
+                .receipt = apply->receipt,
+                .held = apply_is_resumed(apply) ? UNKNOWN : apply_count_held(apply),
+                .undo = undo,
+        };
+
+        for (size_t i = 0; !undo && i < apply->plan->n; i++) {
+                const ApplyChange *change = &apply->plan->items[i];
+
+                if (change->state != APPLY_SELECTED ||
+                                (apply->checks[i].found == FOUND_DONE && !apply_is_resumed(apply)))
+                        continue;
+                audit.changes++;
+                audit.forced += forced || change->forced;
+        }
+        return audit;
+}
+
+static void record(Apply *apply, const AuditApply *audit, AuditResult result)
+{
+        int r = audit_apply(audit, result);
+
+        if (apply->recorded >= 0)
+                apply->recorded = r;
+}
+
+/* What came of it is what the journal beside the layer says: without one the workspace is whole, and from
+ * "done" on all of it is there. */
+static AuditResult result_of(const Apply *apply, const AuditApply *audit, int r)
+{
+        if (r < 0 && apply->phase != JOURNAL_DONE)
+                return apply->phase == JOURNAL_NONE ? AUDIT_RESULT_TAKEN_BACK : AUDIT_RESULT_HALF;
+        return audit->undo ? AUDIT_RESULT_ROLLED_BACK : AUDIT_RESULT_APPLIED;
+}
+
+static int recorded(Apply *apply, bool undo, int (*act)(Apply *apply, Error *e), Error *e)
+{
+        AuditApply audit = describe(apply, undo);
+        int r;
+
+        record(apply, &audit, _AUDIT_RESULT_MAX);
+        r = act(apply, e);
+        record(apply, &audit, result_of(apply, &audit, r));
+        return r;
+}
+
+/* --- */
+
+static int go_on(Apply *apply, Error *e)
 {
         size_t done;
         int r;
 
-        (void) umask(0);
-        block_signals();
         if (apply->phase == JOURNAL_DONE)
                 return leave(apply, e);
-        if (apply->phase == JOURNAL_UNDO)
-                return apply_rollback(apply, e);
         if (apply->phase == JOURNAL_COMMIT) {
                 r = apply_plan_steps(apply->plan);
                 if (r == 0)
@@ -112,17 +172,19 @@ int apply_commit(Apply *apply, Error *e)
         return r < 0 ? take_back(apply, done, r, e) : leave(apply, e);
 }
 
-int apply_rollback(Apply *apply, Error *e)
+int apply_commit(Apply *apply, Error *e)
+{
+        if (apply->phase == JOURNAL_UNDO)
+                return apply_rollback(apply, e);
+        (void) umask(0);
+        block_signals();
+        return recorded(apply, false, go_on, e);
+}
+
+static int go_back(Apply *apply, Error *e)
 {
         int r;
 
-        (void) umask(0);
-        block_signals();
-        if (apply->phase == JOURNAL_NONE)
-                return error_set(e, -EALREADY,
-                                "no apply of this receipt was interrupted: there is nothing to take back");
-        if (apply->phase == JOURNAL_DONE)
-                return error_set(e, -EALREADY, "the apply was complete: there is nothing to take back");
         if (apply->phase == JOURNAL_STAGE) {
                 r = workplace_stage_end(apply->place);
                 if (r == 0)
@@ -140,4 +202,16 @@ int apply_rollback(Apply *apply, Error *e)
                 return error_errno(e, r, "the interrupted apply");
         r = apply_undo_all(apply, apply->plan->n_steps, e);
         return r < 0 ? r : leave(apply, e);
+}
+
+int apply_rollback(Apply *apply, Error *e)
+{
+        (void) umask(0);
+        block_signals();
+        if (apply->phase == JOURNAL_NONE)
+                return error_set(e, -EALREADY,
+                                "no apply of this receipt was interrupted: there is nothing to take back");
+        if (apply->phase == JOURNAL_DONE)
+                return error_set(e, -EALREADY, "the apply was complete: there is nothing to take back");
+        return recorded(apply, true, go_back, e);
 }

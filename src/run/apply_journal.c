@@ -33,6 +33,8 @@ int apply_journal_write(Apply *apply, JournalPhase phase)
 
                 if (!item || (item != items && (json_add_u64(item, "index", i) < 0 ||
                                                                json_add_bool(item, "exact", change->exact) <
+                                                                               0 ||
+                                                               json_add_bool(item, "forced", change->forced) <
                                                                                0)))
                         return -ENOMEM;
         }
@@ -74,6 +76,7 @@ static int take_journal(Apply *apply, const cJSON *journal)
                         return -EINVAL;
                 apply->plan->items[index].state = APPLY_SELECTED;
                 apply->plan->items[index].exact = view_true(item, "exact");
+                apply->plan->items[index].forced = view_true(item, "forced");
         }
         return 0;
 }

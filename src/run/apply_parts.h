@@ -21,9 +21,16 @@ struct Apply {
         int all_fd, layer_fd;
         Workplace *place;
         JournalPhase phase; /* as the journal has it */
+        char *receipt;      /* absolute path; NULL: it came through a pipe */
+        int recorded;
         ApplyCheck *checks;
         WorkLook *looks; /* for each change, at the time of the check */
 };
+
+/* --- apply.c --- */
+
+/* A content of the layer, at most max bytes. -EFBIG, and others. */
+int apply_read_after(const Apply *apply, const ApplyChange *change, size_t max, char **ret, size_t *ret_size);
 
 /* --- apply_journal.c: what is going on, beside the layer --- */
 

@@ -39,3 +39,25 @@ void audit_broken(const Plan *plan, const char *error)
         if (caller_read(&caller) == 0 && audit_broken_fields(plan, &caller, error, &fields) == 0)
                 (void) journal_send(fields);
 }
+
+int audit_apply(const AuditApply *apply, AuditResult result)
+{
+        _cleanup_(caller_clear) AuditCaller caller = { 0 };
+        _cleanup_strv_ char **fields = NULL;
+        int r = caller_read(&caller);
+
+        if (r == 0)
+                r = audit_apply_fields(apply, result, &caller, &fields);
+        return r < 0 ? r : journal_send(fields);
+}
+
+int audit_discarded(const AuditApply *apply)
+{
+        _cleanup_(caller_clear) AuditCaller caller = { 0 };
+        _cleanup_strv_ char **fields = NULL;
+        int r = caller_read(&caller);
+
+        if (r == 0)
+                r = audit_discard_fields(apply, &caller, &fields);
+        return r < 0 ? r : journal_send(fields);
+}

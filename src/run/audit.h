@@ -2,7 +2,7 @@
 #pragma once
 
 /* The audit trail of one run: joins the records (core/audit), who called (sys/caller) and the journal. Where
- * there is no journal there is still the receipt: nothing here fails a run. */
+ * there is no journal there is still the receipt: nothing here fails a run, or an apply. */
 
 #include "core/audit.h"
 
@@ -16,3 +16,8 @@ void audit_ended(const Plan *plan, const Outcome *outcome, const Judgement *judg
 
 /* It broke off before it could be judged. */
 void audit_broken(const Plan *plan, const char *error);
+
+/* Before (result is _AUDIT_RESULT_MAX) and after a workspace is changed; a layer that was discarded. 0, or a
+ * negative errno: there is no record, and who called can be told. */
+int audit_apply(const AuditApply *apply, AuditResult result);
+int audit_discarded(const AuditApply *apply);

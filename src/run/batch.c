@@ -201,7 +201,8 @@ static int begin_one(Batch *b, JobItem *item)
                 .receipts_dir = b->options->receipts_dir,
                 .state_dir = b->options->state_dir,
                 .job_dir = item->job_dir,
-                .wait_usec = AHEAD_USEC };
+                .wait_usec = AHEAD_USEC,
+                .keep = b->options->keep ? KEEP_ALWAYS : KEEP_NEVER };
         Error e = ERROR_INIT;
 
         if (!member) {

@@ -25,6 +25,7 @@ typedef struct BatchOptions {
         const char *state_dir;
         bool resume;    /* jobs with a finished receipt in receipts_dir are not run again */
         bool fail_fast; /* after the first that did not pass none is begun */
+        bool keep;      /* what each changed is kept for an apply; thousands of layers would fill a disk */
         /* Rows in the order of the input; may be NULL. A negative errno ends the batch. */
         int (*on_row)(void *userdata, const BatchRow *row);
         /* The receipts, as they come; may be NULL. A negative errno ends the batch. */

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/path.h"
+#include "run/audit.h"
 #include "sys/file.h"
 #include "sys/host.h"
 #include "sys/kept.h"
@@ -388,6 +389,19 @@ int keep_list(const char *state_dir, KeepTell tell, void *userdata, Error *e)
         return 0;
 }
 
+static int record_discarded(const char *run_id, const KeptInfo *info)
+{
+        const AuditApply audit = {
+                .run_id = run_id,
+                .job_id = info->job_id,
+                .verdict = info->verdict,
+                .workspace = info->workspace,
+                .receipt_sha256 = info->receipt_sha256,
+        };
+
+        return audit_discarded(&audit);
+}
+
 static int discard_one(int all_fd, const char *name, const char *id, Error *e)
 {
         _cleanup_(kept_info_clear) KeptInfo info = { 0 };
@@ -407,7 +421,13 @@ static int discard_one(int all_fd, const char *name, const char *id, Error *e)
                                 "back with --rollback, before its layer is discarded",
                                 name);
         r = kept_remove(all_fd, name);
-        return r < 0 ? error_errno(e, r, "the layer of run %s cannot be removed", name) : 1;
+        if (r < 0)
+                return error_errno(e, r, "the layer of run %s cannot be removed", name);
+        r = record_discarded(name, &info);
+        if (r < 0)
+                error_errno(e, r, "that the layer of run %s was discarded is not recorded in the journal",
+                                name);
+        return 1;
 }
 
 int keep_discard(const char *state_dir, const char *id, Error *e)

@@ -40,6 +40,7 @@ int keep_prune_receipts(
 typedef void (*KeepTell)(void *userdata, const KeptInfo *info, bool interrupted);
 int keep_list(const char *state_dir, KeepTell tell, void *userdata, Error *e);
 
-/* Removes the layers of a run or a job, by its id. Returns how many. -EBUSY: somebody works with one;
- * -EALREADY: an apply of it was interrupted, and its workspace is still there. */
+/* Removes the layers of a run or a job, by its id. Returns how many; a sentence beside that is a warning.
+ * -EBUSY: somebody works with one; -EALREADY: an apply of it was interrupted, and its workspace is still
+ * there. */
 int keep_discard(const char *state_dir, const char *id, Error *e);

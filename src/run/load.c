@@ -34,13 +34,27 @@ int load_job(const char *path, Job **ret, Error *e)
         return r;
 }
 
-int load_receipt(const char *path, cJSON **ret, Error *e)
+int load_receipt_text(const char *path, char **ret_text, size_t *ret_size, cJSON **ret, Error *e)
 {
         _cleanup_free_ char *text = NULL;
         size_t size;
         int r = file_read(path, RECEIPT_FILE_MAX, &text, &size, e);
 
-        return r < 0 ? r : receipt_parse(text, size, streq(path, "-") ? "standard input" : path, ret, e);
+        if (r == 0)
+                r = receipt_parse(text, size, streq(path, "-") ? "standard input" : path, ret, e);
+        if (r < 0)
+                return r;
+        *ret_text = TAKE_PTR(text);
+        *ret_size = size;
+        return 0;
+}
+
+int load_receipt(const char *path, cJSON **ret, Error *e)
+{
+        _cleanup_free_ char *text = NULL;
+        size_t size;
+
+        return load_receipt_text(path, &text, &size, ret, e);
 }
 
 /* --- finding files --- */

@@ -9,8 +9,10 @@
 /* Reads a job file ("-": standard input). -EINVAL and others with a sentence. */
 int load_job(const char *path, Job **ret, Error *e);
 
-/* Reads a receipt ("-": standard input), at most RECEIPT_FILE_MAX bytes of it. */
+/* Reads a receipt ("-": standard input), at most RECEIPT_FILE_MAX bytes of it; with its text, for whoever
+ * asks whether it is what was written. */
 int load_receipt(const char *path, cJSON **ret, Error *e);
+int load_receipt_text(const char *path, char **ret_text, size_t *ret_size, cJSON **ret, Error *e);
 
 /* Where policies are looked up: /etc/qscope/policies, /usr/local/lib/qscope/policies,
  * /usr/lib/qscope/policies. Ends with NULL. */

@@ -12,7 +12,7 @@ import time
 import host
 import lib
 from lib import (between, check, collect, contains, eq, errors, fails, job, lacks, mentions, one_of, passes,
-                 rejected, run_job, sh, signal_of, start_job, test)
+                 rejected, run_job, sh, signal_of, start_job, test, workspace)
 
 GROUP = "audit"
 
@@ -22,6 +22,9 @@ MESSAGE_IDS = {
     "refused": "7c8b33756fc8437b85f9d41ab4ea9c02",
     "error": "bacb702ad8584c1089e86fed51b53cbf",
     "aborted": "e5b026af0b5c4ae695e12ac3119e344b",
+    "applying": "a371e1318b3143cdb9ff68a310cbba17",
+    "applied": "c617ebc946b6486d87e9c24d4c2d0362",
+    "discarded": "1d2e5dffacac4d34a801c691b842a69a",
 }
 DROP_IN = "/run/systemd/system/qscope-.service.d/90-bed-test.conf"
 
@@ -217,6 +220,73 @@ def test_catalog():
     for kind, number in MESSAGE_IDS.items():
         text = host.command_output("journalctl", "--list-catalog", number)
         contains(text, "qscope:", f"the catalog's entry for {kind}")
+
+
+# --- applies ----------------------------------------------------------------------------
+
+
+def counts(entry):
+    return [entry.get(f"QSCOPE_CHANGES{part}") for part in ("", "_HELD", "_FORCED")]
+
+
+@test("smoke")
+def test_apply():
+    """An apply leaves a record before it changes anything and one after it, with whose changes came where, and how
+    many by insistence; neither is taken for a run."""
+    name, top = unique(), workspace({"a": "a\n", "b": "b\n"})
+    run = fails(job(sh("echo x > a; echo x > b; echo x > c; echo x > .envrc"), job_id=name, cwd=top,
+                    allow_changes=["a", "c", ".envrc"]))
+    digest = lib.sha256(lib.read_bytes(run.receipt_path))
+    eq(lib.qscope("apply", "--dry-run", "--force", run.receipt_path).status, 0, "exit status of --dry-run")
+    eq(len(trail(name)), 2, "records after a look at it")
+    done = lib.qscope("apply", "--yes", "--force", "--json", run.receipt_path)
+    eq([done.status, done.line["recorded"]], [1, True], "the first apply")
+    for option in ("b", ".envrc"):
+        eq(lib.qscope("apply", "--yes", "--force", "--select", option, run.receipt_path).status, 0, "exit status")
+    entries = trail(name)[2:]
+    eq([entry["MESSAGE_ID"] for entry in entries], [MESSAGE_IDS["applying"], MESSAGE_IDS["applied"]] * 3, "ids")
+    for entry in entries:
+        eq([entry[f"QSCOPE_{key}"] for key in ("RUN_ID", "RUN_VERDICT", "WORKSPACE", "RECEIPT", "RECEIPT_SHA256",
+                                               "CALLER_UID")],
+           [run["run_id"], "fail", os.path.realpath(top), run.receipt_path, digest, "0"], "the record")
+    eq([entry["QSCOPE_RESULT"] for entry in entries[1::2]], ["applied"] * 3, "QSCOPE_RESULT")
+    eq([counts(entry) for entry in entries], [["2", "2", "2"]] * 2 + [["1", "0", "1"]] * 4, "numbers")
+    shown = log(name).stdout.splitlines()
+    eq(len(shown), 8, "lines of qscope log")
+    contains(shown[3], f"applied   {name}  {top}  2 changes, 2 held back, 2 forced  by root", "qscope log")
+    _, lines = log_lines("--verdict", "fail", name)
+    eq([line["event"] for line in lines], ["finished"], "by verdict")
+    _, lines = log_lines("--verify", name)
+    eq([line["receipt_state"] for line in lines], ["intact"], "verified")
+
+
+@test()
+def test_apply_that_breaks_off():
+    """One that was killed has a beginning and no end; the next one says whether it went on or took it back. Without
+    a journal it is done all the same, and says so."""
+    name, top = unique(), workspace({"a": "a\n"})
+    script = sh("echo x > a; echo x > b; mkdir c; echo x > c/d")
+    for option, result in (("--rollback", "rolled_back"), ("--yes", "applied")):
+        run = passes(job(script, job_id=name, cwd=top))
+        broken = lib.Started(["/usr/libexec/qscope/qscope-broken", "apply", "--yes", run.receipt_path], None,
+                             env={**lib.CALLER, "QSCOPE_BREAK_APPLY": "kill-after:6"}).finish()
+        eq(broken.status, -9, "exit status of the one that was killed")
+        eq(lib.qscope("apply", option, run.receipt_path).status, 0, f"exit status with {option}")
+        mine = [entry for entry in trail(name) if entry["QSCOPE_RUN_ID"] == run["run_id"]][2:]
+        eq([entry.get("QSCOPE_RESULT") for entry in mine], [None, None, result], "results")
+        eq(counts(mine[-1])[0], "4" if result == "applied" else "0", "QSCOPE_CHANGES")
+    run = passes(job(sh("echo y > a"), job_id=name, cwd=top))
+    os.rename(JOURNAL, JOURNAL + ".away")
+    try:
+        done = lib.qscope("apply", "--yes", "--json", run.receipt_path)
+    finally:
+        os.rename(JOURNAL + ".away", JOURNAL)
+    eq([done.status, done.line["recorded"], lib.read_bytes(f"{top}/a")], [0, False, b"y\n"], "without a journal")
+    contains(done.stderr, "not recorded in the journal", "the sentence")
+    run = passes(job(sh("echo z > a"), job_id=name, cwd=top))
+    eq(lib.qscope("clean", "--discard", run["run_id"]).status, 0, "exit status of --discard")
+    last = trail(name)[-1]
+    eq([last["MESSAGE_ID"], last["QSCOPE_RUN_ID"]], [MESSAGE_IDS["discarded"], run["run_id"]], "the last record")
 
 
 # --- qscope log -------------------------------------------------------------------------

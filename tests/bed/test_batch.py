@@ -154,6 +154,22 @@ def test_fail_fast():
     contains(run.stderr, "0002.json", "where it stopped")
 
 
+@test()
+def test_keep():
+    """A batch keeps nothing for an apply unless it is told to; an apply says how."""
+    def run(*options):
+        top, out = workspace({"a": "a\n"}), scratch(lib.fresh_name("r"))
+        batch(write_jobs([job(sh("echo b > a"), job_id="k", cwd=top)], scratch(lib.fresh_name("jobs"))),
+              "--receipts", out, *options)
+        return qscope("apply", "--yes", f"{out}/k.json"), read_bytes(f"{top}/a")
+
+    done, text = run()
+    eq([done.status, text], [3, b"a\n"], "an apply without --keep")
+    contains(done.stderr, "nothing is kept of this run: nothing was to be kept; run it with --keep", "the sentence")
+    done, text = run("--keep")
+    eq([done.status, text], [0, b"b\n"], "an apply with --keep")
+
+
 @test(timeout=60)
 def test_hostile_names():
     """Names of files and of what a job makes reach table and CSV, and do nothing there."""

@@ -5,8 +5,8 @@ import json
 import os
 
 import schema
-from lib import (check, collect, contains, eq, fails, job, lacks, py, qscope, read_bytes, run_job, scratch, sh, test, workspace,
-                 write)
+from lib import (check, collect, contains, eq, fails, job, lacks, passes, py, qscope, read_bytes, run_job, scratch, sh, test,
+                 workspace, write)
 
 GROUP = "report"
 
@@ -62,6 +62,30 @@ def test_samples():
     if run["usage"]["memory_peak_bytes"] is not None:
         check(memory and 8 << 20 <= max(memory) <= run["usage"]["memory_peak_bytes"], f"memory: {memory}")
     contains(qscope("explain", run.receipt_path).stdout, "course   ", "explain")
+
+
+@test()
+def test_diffs():
+    """The page has what changed in text files as long as it is kept, for its owner alone, unless it shall not."""
+    top = workspace({"a": "one\ntwo\n"})
+    run = passes(job(sh("sed -i s/two/zwei/ a; echo new > '<b>'"), cwd=top))
+
+    def page(*options):
+        eq(qscope("report", "-o", scratch("page.html"), *options, run.receipt_path).status, 0, "exit status")
+        return read_bytes(scratch("page.html")).decode(), os.stat(scratch("page.html")).st_mode & 0o777
+
+    text, mode = page()
+    contains(text, "@@ -1,2 +1,2 @@\\n one\\n-two\\n+zwei\\n", "the page")
+    contains(text, "\\u003cb\\u003e", "the page")
+    eq(mode, 0o600, "mode")
+    text, mode = page("--no-diffs")
+    lacks(text, "zwei\\n", "the page without diffs")
+    eq(mode, 0o644, "mode")
+    write(f"{top}/a", "three\n")
+    contains(page()[0], "the workspace has something else there now", "the page of a workspace that moved on")
+    eq(qscope("apply", "--yes", "--select", "<b>", run.receipt_path).status, 0, "exit status of apply")
+    eq(qscope("clean", "--discard", run["run_id"]).status, 0, "exit status of clean")
+    contains(page()[0], "nothing is kept of this run: it was kept, and has been applied, discarded", "the page")
 
 
 @test("smoke")

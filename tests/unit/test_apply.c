@@ -205,6 +205,9 @@ TEST(held_and_left_out)
         CHECK_EQ(apply_plan_select(plan, (char *[]){ (char *) "s", NULL }, "/w", &e), 0);
         CHECK_EQ(apply_find(plan, "s")->state, APPLY_SELECTED);
         CHECK_EQ(apply_mode(apply_find(plan, "s")), 04755);
+        CHECK(apply_find(plan, "s")->forced && !apply_find(plan, "a")->forced);
+        CHECK_EQ(apply_plan_select(plan, (char *[]){ (char *) "a", NULL }, "/w", &e), 0);
+        CHECK(!apply_find(plan, "a")->forced);
 }
 
 TEST(unexpected)
@@ -215,6 +218,7 @@ TEST(unexpected)
         check_steps(plan, NULL, "put a");
         CHECK_EQ(apply_find(plan, "b")->state, APPLY_UNEXPECTED);
         check_steps(plan, (char *[]){ (char *) "b", NULL }, "put b");
+        CHECK(apply_find(plan, "b")->forced);
 }
 
 TEST(raw_paths)

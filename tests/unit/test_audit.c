@@ -185,6 +185,63 @@ TEST(read_back)
         audit_record_clear(&record);
 }
 
+static const AuditApply applied = {
+        .run_id = RUN_ID,
+        .job_id = "sample-1",
+        .verdict = "fail",
+        .workspace = "/srv/a\nb",
+        .receipt_sha256 = "00aa",
+        .receipt = "/srv/sample-1.json",
+        .changes = 12,
+        .held = 1,
+        .forced = 2,
+};
+
+/* An apply: before it and after it; neither is the end of a run, nor has its verdict. */
+TEST(applies)
+{
+        _cleanup_strv_ char **before = NULL, **after = NULL, **half = NULL, **discarded = NULL;
+        _cleanup_(cJSON_Deletep) cJSON *json = NULL;
+        AuditRecord record = AUDIT_RECORD_INIT;
+        AuditApply odd = applied;
+
+        REQUIRE(audit_apply_fields(&applied, _AUDIT_RESULT_MAX, &caller, &before) == 0);
+        CHECK_STR(value_of(before, "MESSAGE_ID"), audit_events[AUDIT_APPLYING].message_id);
+        CHECK_STR(value_of(before, "MESSAGE"),
+                        "Job sample-1: /srv/a\\nb: what the job changed is about to be applied");
+        CHECK(!value_of(before, "QSCOPE_RESULT"));
+        CHECK_STR(value_of(before, "QSCOPE_CALLER_SUDO_USER"), "ada");
+
+        REQUIRE(audit_apply_fields(&applied, AUDIT_RESULT_APPLIED, &caller, &after) == 0);
+        CHECK_STR(value_of(after, "PRIORITY"), "5");
+        CHECK(!value_of(after, "QSCOPE_VERDICT"));
+        for (size_t i = 0; after[i]; i++)
+                REQUIRE(audit_record_take(&record, after[i], strlen(after[i])) == 0);
+        CHECK(record.event == AUDIT_APPLIED && !audit_events[record.event].ends_run);
+        CHECK_STR(record.values[AUDIT_WORKSPACE], applied.workspace);
+        CHECK_STR(record.values[AUDIT_RESULT], "applied");
+        json = audit_record_json(&record);
+        CHECK_EQ(json_get(json, "changes")->valuedouble, 12);
+        CHECK_EQ(json_get(json, "changes_held")->valuedouble, 1);
+        CHECK_EQ(json_get(json, "changes_forced")->valuedouble, 2);
+        CHECK_STR(cJSON_GetStringValue(json_get(json, "run_verdict")), "fail");
+        audit_record_clear(&record);
+
+        odd.held = UNKNOWN;
+        odd.undo = true;
+        odd.job_id = odd.workspace = odd.receipt = NULL;
+        REQUIRE(audit_apply_fields(&odd, AUDIT_RESULT_HALF, &caller, &half) == 0);
+        CHECK_STR(value_of(half, "QSCOPE_RESULT"), "half_changed");
+        CHECK_STR(value_of(half, "PRIORITY"), "4");
+        CHECK(!value_of(half, "QSCOPE_CHANGES_HELD") && !value_of(half, "QSCOPE_RECEIPT"));
+
+        REQUIRE(audit_discard_fields(&odd, &caller, &discarded) == 0);
+        CHECK_STR(value_of(discarded, "MESSAGE"),
+                        "Job ?: ?: what was kept of the job's changes was discarded");
+        CHECK_STR(value_of(discarded, "MESSAGE_ID"), audit_events[AUDIT_DISCARDED].message_id);
+        CHECK(!value_of(discarded, "QSCOPE_CHANGES"));
+}
+
 /* What others may have put into an entry: passed over, or made harmless. */
 TEST(strange_entries)
 {
@@ -231,6 +288,8 @@ static int fill_all(void *context)
                 r = audit_end_fields(&s->plan, s->outcome, j, &caller, &kept, &fields);
         if (r == 0)
                 r = audit_start_fields(&s->plan, &caller, &fields);
+        if (r == 0)
+                r = audit_apply_fields(&applied, AUDIT_RESULT_APPLIED, &caller, &fields);
         CHECK(r < 0 || value_of(fields, "QSCOPE_RECEIPT_BYTES"));
         judgement_free(j);
         strv_free(fields);

@@ -121,4 +121,12 @@ TEST(ages)
         CHECK_EQ(parse_age("999999999999999999999d", &usec), -ERANGE);
 }
 
+TEST(why_there_is_none)
+{
+        for (KeptState state = 0; state < _KEPT_STATE_MAX; state++)
+                CHECK(kept_state_sentence(kept_state_names[state]) != kept_state_sentence(NULL));
+        CHECK_HAS(kept_state_sentence("off"), "--keep");
+        CHECK(kept_state_sentence("odd") == kept_state_sentence(NULL));
+}
+
 TEST_MAIN

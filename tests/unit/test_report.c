@@ -74,7 +74,7 @@ TEST(nothing_becomes_markup)
         memory_open(&rows);
         memory_open(&details);
         REQUIRE(receipt);
-        CHECK_EQ(report_add(rows.f, details.f, receipt, "<b>.json"), 0);
+        CHECK_EQ(report_add(rows.f, details.f, receipt, NULL, "<b>.json"), 0);
         CHECK_EQ(report_add_broken(rows.f, details.f, "<i>", "</script>"), 0);
         for (size_t i = 0; i < 2; i++) {
                 const char *text = memory_text(i == 0 ? &rows : &details);
@@ -107,13 +107,36 @@ TEST(an_entry_is_bounded)
         for (unsigned i = 0; i < 5000; i++)
                 CHECK_EQ(json_add_text(list, NULL, "a path that is about as long as paths are"), 0);
         CHECK(cJSON_ReplaceItemInObjectCaseSensitive(receipt, "stdout", cJSON_CreateString(text)));
-        CHECK(cJSON_ReplaceItemInObjectCaseSensitive(receipt, "blind_spots", list));
-        CHECK_EQ(report_add(rows.f, details.f, receipt, "file"), 0);
+        CHECK(cJSON_ReplaceItemInObjectCaseSensitive(receipt, "argv", list));
+        CHECK_EQ(report_add(rows.f, details.f, receipt, NULL, "file"), 0);
         memory_text(&details);
         CHECK(details.size < REPORT_ENTRY_MAX + KIB(32)); /* the explanation has its own bounds */
-        CHECK_HAS(details.text, "\"cut\":{\"blind_spots\":5000}");
+        CHECK_HAS(details.text, "\"cut\":{\"argv\":5000}");
         CHECK_HAS(details.text, "bytes are not in this report]...\\nxxx");
         CHECK_HAS(details.text, "xxxend\"");
+}
+
+/* What the page does not show is not in it; diffs are, escaped as all else. */
+TEST(what_is_in_an_entry)
+{
+        _cleanup_(cJSON_Deletep)
+                        cJSON *receipt = receipt_of("golden/receipt/files.json"),
+                              *diffs = cJSON_Parse(
+                                              "{\"files\":[{\"path\":\"<a>\",\"text\":\"+</script>\\n\"}]}");
+        _cleanup_memory_ Memory rows, details;
+
+        memory_open(&rows);
+        memory_open(&details);
+        REQUIRE(receipt && diffs);
+        CHECK_EQ(report_add(rows.f, details.f, receipt, diffs, "file"), 0);
+        memory_text(&details);
+        CHECK_HAS(details.text,
+                        "\"diffs\":{\"files\":[{\"path\":\"\\u003ca\\u003e\",\"text\":\"+\\u003c/script");
+        CHECK_HAS(details.text, "\"explanation\":{\"sentence\"");
+        for (const char *const *key = (const char *const[]){ "\"env\"", "\"sha256\"", "\"uid\"", "\"facts\"",
+                             NULL };
+                        *key; key++)
+                CHECK(!strstr(details.text, *key));
 }
 
 TEST(cut_between_characters)
@@ -128,7 +151,7 @@ TEST(cut_between_characters)
                 memcpy(text + 1 + 3 * i, "\xe2\x82\xac", 3);
         REQUIRE(receipt);
         CHECK_EQ(json_add_text(receipt, "stderr", text), 0);
-        CHECK_EQ(report_add(rows.f, details.f, receipt, "file"), 0);
+        CHECK_EQ(report_add(rows.f, details.f, receipt, NULL, "file"), 0);
         CHECK(!strstr(memory_text(&details), "\xef\xbf\xbd"));
         CHECK_HAS(details.text, "are not in this report");
 }
@@ -160,7 +183,7 @@ TEST(corpus)
                 _cleanup_free_ char *file = text_printf("corpus/receipt/good/%s", names[i]);
                 _cleanup_(cJSON_Deletep) cJSON *receipt = file ? receipt_of(file) : NULL;
 
-                CHECK_EQ(receipt ? report_add(rows.f, details.f, receipt, file) : -EINVAL, 0);
+                CHECK_EQ(receipt ? report_add(rows.f, details.f, receipt, NULL, file) : -EINVAL, 0);
         }
 }
 
@@ -173,7 +196,7 @@ static int add(void *context)
 {
         const Attempt *attempt = context;
 
-        return report_add(attempt->nowhere, attempt->nowhere, attempt->receipt, "file");
+        return report_add(attempt->nowhere, attempt->nowhere, attempt->receipt, NULL, "file");
 }
 
 TEST(out_of_memory)

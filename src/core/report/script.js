@@ -19,8 +19,8 @@
     /* --- text and elements --- */
 
     /* What is not seen, or changes the direction of what follows it, is shown as what it is. */
-    const UNSEEN = /([\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb])/;
-    const UNSEEN_IN_A_LINE = new RegExp(UNSEEN.source.replace("[", "[\\n\\t"));
+    const UNSEEN = /([\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}])/u;
+    const UNSEEN_IN_A_LINE = new RegExp(UNSEEN.source.replace("[", "[\\n\\t"), "u");
 
     function code(character) {
         const number = character.codePointAt(0);
@@ -472,12 +472,31 @@
 
     /* --- files, network, leftovers --- */
 
-    function files(receipt) {
+    /* A unified diff, whose every line begins with what it is. */
+    function diffLine(line) {
+        const kind = { "+": "added", "-": "removed", "@": "hunk", " ": "same" }[line[0]] || "aside";
+        return el(`span.${kind}`, lines(line), "\n");
+    }
+
+    function diffBox(diff) {
+        const text = textOf(diff.text);
+        if (!has(text)) return note(`No diff: ${textOf(diff.why) || "not known"}`);
+        return [el("pre.diff", text.replace(/\n$/, "").split("\n").map(diffLine)), diff.cut ? note("Cut here: the diff is longer.") : null];
+    }
+
+    /* Why there are none, or not all. */
+    function aboutDiffs(diffs) {
+        const left = numberOf(diffs.left_out);
+        return has(diffs.note) ? el("p.note", "No diffs: ", name(diffs.note)) : left ? note(`${count(left, "diff")} more ${left === 1 ? "is" : "are"} not in this report.`) : null;
+    }
+
+    function files(receipt, diffs) {
         if (!has(receipt.fs)) return null;
+        const shown = new Map(listOf(diffs.files).map(objectOf).map(diff => [diff.path, diff]));
         const fs = objectOf(receipt.fs), totals = objectOf(fs.totals), unexpected = new Set(listOf(fs.unexpected));
         const moved = new Map(listOf(fs.renames).map(rename => [objectOf(rename).to, objectOf(rename)]));
         const size = node => (has(numberOf(node.size)) ? bytes(node.size) : textOf(node.type) && node.type !== "file" ? node.type : "");
-        const entry = (sign, item, rest) =>
+        const entry = (sign, item, rest) => [
             el(
                 `div.file.${{ "+": "added", "−": "removed", "~": "changed" }[sign]}`,
                 el("b", sign),
@@ -490,7 +509,9 @@
                     item.setuid ? el("span.code.bad", "setuid") : null,
                     listOf(item.what).filter(what => what !== "content").map(what => el("span.code", name(what))),
                 ),
-            );
+            ),
+            shown.has(item.path) ? diffBox(shown.get(item.path)) : null,
+        ];
         const change = item => {
             const before = objectOf(item.before), after = objectOf(item.after);
             const sizes = [size(before), size(after)], modes = [before.mode, after.mode];
@@ -512,6 +533,7 @@
                 return rest ? el("p.note", `${kind}: ${rest.textContent}`) : null;
             }),
             has(fs.unexpected) ? null : note("What may change was not agreed: this is not judged."),
+            all.length ? aboutDiffs(diffs) : null,
         );
     }
 
@@ -646,7 +668,7 @@
         }
         const content = JSON.parse(details[row.index].textContent);
         if (!content) return broken(row);
-        const receipt = objectOf(content.receipt), explanation = objectOf(content.explanation);
+        const receipt = objectOf(content.receipt), explanation = objectOf(content.explanation), diffs = objectOf(content.diffs);
         return [
             () => head(receipt, row, explanation),
             () => reasons(explanation),
@@ -654,7 +676,7 @@
             () => timeline(receipt),
             () => overTime(receipt),
             () => limits(receipt),
-            () => files(receipt),
+            () => files(receipt, diffs),
             () => egress(receipt),
             () => sockets(receipt),
             () => leftovers(receipt),
