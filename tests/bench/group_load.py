@@ -65,7 +65,7 @@ def processes(bench, group, count):
         "systemd-run, same sandbox": timing.timed(same, cwd=cwd),
         "outside": timing.timed(job.argv, cwd=cwd),
         "qscope run, one process": alone,
-    }, 3, "load, processes")
+    }, 3, "load, processes", warm_up=0)
     group.table(f"time of a job that starts {count:,} processes, one after the other", samples,
                 "systemd-run, same sandbox")
     group.figure(None, f"qscope run of {count:,} processes, over systemd-run with the same sandbox",

@@ -19,6 +19,7 @@ QUICK_JOBS = 300
 AT_A_TIME = 4
 LEGS = 10  # "thousands"
 BLOCKS = 10  # of a leg, for the spread
+LOOKS = LEGS * BLOCKS
 MEMORY_TARGET = 32 << 20
 SETTLE_SEC = 10
 
@@ -75,6 +76,7 @@ class Batch:
             for number in range(count):
                 file.write(json.dumps({"job_id": f"soak-{number}", "argv": ["true"], "cwd": cwd}) + "\n")
         self.legs = []
+        self.looks = []  # at qscope itself, LOOKS of them
         self.times = []  # of the end of each job
         self.peak = None
 
@@ -101,8 +103,10 @@ class Batch:
                 raise timing.Broken(f"a job did not pass: {line!r}")
             done = len(self.times)
             progress.show(f"{done} of {self.count} jobs")
-            # A moment before its end, so that the last one is still there to be looked at.
-            if done % (self.count // LEGS) == self.count // LEGS - AT_A_TIME * 2:
+            # A moment before the end of each, so that at the last there is still something to be looked at.
+            if (done + AT_A_TIME * 2) % (self.count // LOOKS) == 0:
+                self.looks.append(of_qscope(process.pid))
+            if (done + AT_A_TIME * 2) % (self.count // LEGS) == 0:
                 self.legs.append({"jobs": done, **of_qscope(process.pid), **on_the_host(self.state)})
         progress.end()
 
@@ -143,9 +147,14 @@ def measure(bench, group):
                        f"qscope's peak memory with {count:,} jobs, over {MEMORY_TARGET >> 20} MiB",
                        batch.peak / MEMORY_TARGET)
     first, last = batch.legs[0], batch.legs[-1]
-    for key in ("memory", "descriptors", "systemd's memory"):
-        group.plain_figure(None, f"{key} at the end, over after the first {first['jobs']:,}", last[key] / first[key])
-    group.facts.update(before=before, legs=batch.legs, after=after, peak_memory=batch.peak,
+    # The first look meets a batch that still grows to what it needs.
+    looks = [[look[key] for look in batch.looks] for key in ("memory", "descriptors")]
+    for key, values in zip(("memory", "descriptors"), looks):
+        group.figure(None, f"qscope's {key}, last {count // LEGS:,} jobs over first {count // LEGS:,}",
+                     values[-BLOCKS:], values[1:BLOCKS + 1])
+    group.plain_figure(None, f"systemd's memory at the end, over after the first {first['jobs']:,}",
+                       last["systemd's memory"] / first["systemd's memory"])
+    group.facts.update(before=before, looks=batch.looks, legs=batch.legs, after=after, peak_memory=batch.peak,
                        seconds_per_job=stats.median([value for leg in legs for value in leg]))
     group.note("left on the host: " + ", ".join(f"{key} {after[key] - before[key]:+d}" for key in before
                                                 if key != "systemd's memory"))

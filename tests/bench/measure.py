@@ -19,6 +19,8 @@ ENVIRONMENT = {"PATH": PATH, "HOME": "/root", "LANG": "C.UTF-8", "TERM": "dumb"}
 
 PROGRESS_SEC = 10
 WATCH_SEC = 0.1
+SETTLE_SEC = 0.1
+SETTLE_TRIES = 30
 
 
 class Broken(Exception):
@@ -128,12 +130,23 @@ def cpu_seconds():
     return used.ru_utime + used.ru_stime, ticks / TICKS
 
 
+def wait_for_systemd():
+    """Until it has forgotten the last units, so that each pays for its own."""
+    for _ in range(SETTLE_TRIES):
+        before = _ticks(1, (11, 12))
+        time.sleep(SETTLE_SEC)
+        if _ticks(1, (11, 12)) == before:
+            return
+
+
 def with_cpu(run, share, store):
     """The run, which also adds its two times of processors to the list, as those of one of so many."""
 
     def measured():
+        wait_for_systemd()
         before = cpu_seconds()
         seconds = run()
+        wait_for_systemd()
         store.append(tuple((now - then) / share for now, then in zip(cpu_seconds(), before)))
         return seconds
 
