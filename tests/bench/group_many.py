@@ -86,8 +86,8 @@ def measure_at(bench, group, at_a_time, all_of, count):
     group.table(f"-j {at_a_time}: processor time for each, systemd's included",
                 {name: [sum(pair) for pair in values] for name, values in cpu.items()}, SAME)
     shares = {name: stats.median([pair[1] / sum(pair) for pair in values]) for name, values in cpu.items()}
-    group.facts[f"of it systemd, and what it starts, at -j {at_a_time}"] = shares
-    group.note(f"processor time at -j {at_a_time}, of it systemd and what it starts: "
+    group.facts[f"of it systemd, and what it reaps, at -j {at_a_time}"] = shares
+    group.note(f"processor time at -j {at_a_time}, of it systemd and what it reaps: "
                + ", ".join(f"{name} {100 * share:.0f}%" for name, share in shares.items()))
     group.facts[f"jobs per second at -j {at_a_time}"] = {
         name: 1 / stats.median(values) for name, values in samples.items()}

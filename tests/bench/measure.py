@@ -120,7 +120,7 @@ def _ticks(pid, fields):
 
 
 def cpu_seconds():
-    """(what our children have used so far, what systemd with all that it has started and its servants have). proc(5):
+    """(what our children have used so far, what systemd with all that it has reaped and its servants have). proc(5):
     utime, stime; for systemd also cutime, cstime. What the kernel does later in threads of its own is nobody's."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     ticks = _ticks(1, (11, 12, 13, 14))
