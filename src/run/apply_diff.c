@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/textdiff.h"
 #include "run/apply_parts.h"
+
+#include "core/textdiff.h"
 
 void apply_diff_clear(ApplyDiff *diff)
 {
