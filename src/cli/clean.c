@@ -28,8 +28,8 @@ static int help(void)
                     "that are still going on are not touched. Then what is kept for qscope apply, and receipts, where they\n"
                     "are older or more than " KEPT_CONFIG
                     " or an option says; on a terminal it asks before.\n\n"
-                    "  --dry-run             say what would be removed\n"
-                    "  --yes                 do not ask\n"
+                    "  -n, --dry-run         say what would be removed\n"
+                    "  -y, --yes             do not ask\n"
                     "  --list                print the layers that are kept, and do nothing\n"
                     "  --discard ID          remove the layers of this run or job, and nothing else; may be repeated\n"
                     "  --layer-age AGE       layers older than this (7d, 12h)\n"

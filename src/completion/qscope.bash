@@ -20,13 +20,15 @@ _qscope_policies() {
         "${COMP_WORDS[0]}" policy list 2>/dev/null | sed -nE 's/^([A-Za-z0-9][A-Za-z0-9_-]*).*/\1/p'
 }
 
-# Receipts are named after their job, a later one of the same with a number.
+# Receipts are named after their job, a later one of the same with a number. There may be thousands.
 _qscope_jobs() {
-        local directory=/var/lib/qscope/receipts file
+        local directory=/var/lib/qscope/receipts name
         ((EUID == 0)) || directory=${XDG_STATE_HOME:-$HOME/.local/state}/qscope/receipts
-        for file in "$directory"/*.json; do
-                [[ ! -f $file ]] || basename "$file" .json | sed -E 's/\.[0-9]+$//'
-        done
+        for name in "$directory/$_qscope_word"*.json; do
+                name=${name##*/} name=${name%.json}
+                [[ ! $name =~ ^(.+)\.[0-9]+$ ]] || name=${BASH_REMATCH[1]}
+                [[ $name == *\** ]] || printf '%s\n' "$name"
+        done | sort -u
 }
 
 _qscope_words() { # WORDS

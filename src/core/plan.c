@@ -178,6 +178,7 @@ Plan *plan_free(Plan *plan)
         free(plan->cwd);
         free(plan->home);
         free(plan->passwd_home);
+        strv_free(plan->shown);
         strv_free(plan->allow_changes);
         property_list_clear(&plan->service_properties);
         property_list_clear(&plan->slice_properties);

@@ -46,6 +46,7 @@ typedef struct Plan {
         char **env_source; /* for each of env: "caller", "job" or "policy" (values never leave the plan) */
         char *cwd;         /* the workspace, absolute and lexically normalised */
         char *home;        /* where the scratch home is mounted; NULL: HOME is inside the workspace */
+        char **shown;      /* directories of the host's /etc that are attached read-only, if they are there */
         char *passwd_home; /* the home directory in the job's /etc/passwd */
         Workspace workspace;
         Network network;

@@ -113,6 +113,8 @@ int plan_add_mounts(cJSON *object, const Plan *plan)
                 return r;
         if (r >= 0 && plan->policy->root)
                 r = add_mount(list, "/", plan->policy->root, "read-only");
+        if (r >= 0)
+                r = add_paths(list, plan->shown, "read-only", true);
         for (size_t i = 0; i < ELEMENTSOF(scratch) && r >= 0; i++)
                 if (!streq(plan->cwd, scratch[i]))
                         r = add_mount(list, scratch[i], "layer", "scratch");

@@ -118,23 +118,26 @@ static int add_service(PropertyList *list, const Plan *plan, const PlanContext *
 }
 
 /* Of the host's own system; another root is attached whole while the stage is held, and so are the policy's
- * read_only_paths and hidden_paths: some lie in what is attached then. */
-static int add_binds(PropertyList *list, const Plan *plan, const PlanContext *context)
+ * read_only_paths and hidden_paths: some lie in what is attached then. The directories of /etc are attached,
+ * too: systemd reads all mounts anew for every bind that is to be read-only. But where a property of the
+ * policy is about something in /etc, systemd must find it. */
+static int add_binds(PropertyList *list, Plan *plan, const PlanContext *context)
 {
         _cleanup_strv_ char **binds = NULL;
-        bool host = !plan->policy->root;
+        bool host = !plan->policy->root, bind = property_list_names(&plan->policy->properties, "/etc");
 
         if (host && strv_extend(&binds, "/usr") < 0)
                 return -ENOMEM;
         for (size_t i = 0; host && i < ELEMENTSOF(etc_paths); i++)
-                if (strv_extendf(&binds, "-%s", etc_paths[i]) < 0)
+                if ((bind ? strv_extendf(&binds, "-%s", etc_paths[i])
+                          : strv_extend(&plan->shown, etc_paths[i])) < 0)
                         return -ENOMEM;
         if (strv_extendf(&binds, "%s:%s", context->stage_path, STAGE_TARGET) < 0)
                 return -ENOMEM;
         return property_add_list(list, "BindReadOnlyPaths", binds, true);
 }
 
-static int add_files(PropertyList *list, const Plan *plan, const PlanContext *context)
+static int add_files(PropertyList *list, Plan *plan, const PlanContext *context)
 {
         if (property_add_string(list, "RootDirectory", plan->root_dir) < 0 ||
                         property_add_bool(list, "MountAPIVFS", true) < 0)

@@ -233,6 +233,15 @@ void property_list_clear(PropertyList *list)
         *list = (PropertyList){ 0 };
 }
 
+bool property_list_names(const PropertyList *list, const char *directory)
+{
+        for (size_t i = 0; i < list->n; i++)
+                for (size_t j = 0; list->items[i].list && list->items[i].list[j]; j++)
+                        if (strstr(list->items[i].list[j], directory))
+                                return true;
+        return false;
+}
+
 const PropertyValue *property_list_find(const PropertyList *list, const char *name)
 {
         for (size_t i = 0; i < list->n; i++)

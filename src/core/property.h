@@ -57,6 +57,9 @@ typedef struct PropertyList {
 
 const PropertyInfo *property_find(const char *name);
 
+/* Whether any list in it names something within the directory. */
+bool property_list_names(const PropertyList *list, const char *directory);
+
 /* The i-th row of the table, NULL past its end. */
 const PropertyInfo *property_at(size_t i);
 

@@ -86,15 +86,21 @@ static void try_cgroups(_unused_ Examination *x, DoctorFact *fact)
 static void try_controllers(_unused_ Examination *x, DoctorFact *fact)
 {
         static const Controller wanted[] = { CONTROLLER_MEMORY, CONTROLLER_PIDS, CONTROLLER_CPU };
-        char missing[64] = "";
+        char missing[256] = "";
         unsigned found = 0;
         size_t used = 0;
 
         (void) cgroup_host(&found, NULL);
-        for (size_t i = 0; i < ELEMENTSOF(wanted); i++)
-                if (!(found & wanted[i]))
-                        used += (size_t) snprintf(missing + used, sizeof(missing) - used, "%s%s",
-                                        used ? ", " : "", controller_name(wanted[i]));
+        for (size_t i = 0; i < ELEMENTSOF(wanted); i++) {
+                _cleanup_free_ char *where = NULL;
+
+                if (found & wanted[i])
+                        continue;
+                (void) cgroup_elsewhere(wanted[i], &where);
+                used += (size_t) snprintf(missing + used, sizeof(missing) - used, "%s%s%s%.48s%s",
+                                used ? ", " : "", controller_name(wanted[i]), where ? " (in " : "",
+                                where ? where : "", where ? ", version 1)" : "");
+        }
         if (used > 0)
                 say(fact, DOCTOR_MISSING, "not here: %s", missing);
         else
@@ -256,12 +262,13 @@ static int open_tracepoint(uint64_t id)
 
 static void try_trace(_unused_ Examination *x, DoctorFact *fact)
 {
-        _cleanup_close_ int tracefs_fd = -EBADF, fd = -EBADF;
+        _cleanup_(tracefs_freep) Tracefs *tracefs = NULL;
+        _cleanup_close_ int fd = -EBADF;
         uint64_t id;
-        int r = tracefs_open(&tracefs_fd);
+        int r = tracefs_new(false, &tracefs);
 
         if (r >= 0)
-                r = tracefs_id(tracefs_fd, "sched/sched_process_fork", &id);
+                r = tracefs_find(tracefs, "sched/sched_process_fork", NULL, &id, NULL);
         if (r < 0) {
                 say(fact, DOCTOR_WEAK, "tracefs: %s", strerror(-r));
                 return;

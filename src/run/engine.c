@@ -186,6 +186,7 @@ Engine *engine_free(Engine *engine)
         sd_event_source_disable_unref(engine->turn_source);
         manager_free(engine->manager);
         sd_event_unref(engine->event);
+        tracefs_free(engine->tracefs);
         safe_close(engine->mntns_fd);
         free(engine);
         return NULL;
@@ -260,6 +261,9 @@ int engine_open(Engine *engine, Outcome *o)
                 return fail(o, "not_root", "run it as root (sudo qscope …)", &e);
         }
         r = leave_host(engine, &e);
+        /* Where many runs follow each other, each would switch the tracepoints on and off. */
+        if (r == 0 && !engine->tracefs)
+                r = tracefs_new(engine->turns != SIZE_MAX, &engine->tracefs);
         if (r < 0)
                 return fail(o, "internal", NULL, &e);
         r = engine->manager ? 0 : connect_manager(engine, o);

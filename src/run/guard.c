@@ -8,12 +8,12 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "base/array.h"
 #include "core/plan.h"
 #include "run/rundir.h"
 #include "sys/cgroup.h"
+#include "sys/closing.h"
 
 #define END_TIMEOUT_MSEC 10000
 
@@ -98,10 +98,10 @@ static _Noreturn void guard(int fd, int pidfd)
         for (;;) {
                 char id[RUN_ID_MAX] = "";
 
-                n = recv(fd, id, RUN_ID_MAX - 1, 0);
+                n = closing_receive(fd, id, RUN_ID_MAX - 1);
                 if (n == RUN_ID_MAX - 1)
                         toggle(&watched, id);
-                else if (n >= 0 || errno != EINTR)
+                else
                         break;
         }
         if (n == 0) {
@@ -130,7 +130,7 @@ int guard_start(Guard *ret)
                 safe_close(pair[1]);
                 return r;
         }
-        *ret = (Guard){ .fd = pair[1], .pid = pid };
+        ret->fd = pair[1];
         return 0;
 }
 
@@ -145,8 +145,7 @@ void guard_dismiss(Guard *guard)
 {
         if (guard->fd < 0)
                 return;
+        /* Nobody waits for it: it may still be closing. */
         (void) send(guard->fd, "", 1, MSG_NOSIGNAL);
         guard->fd = safe_close(guard->fd);
-        while (waitpid(guard->pid, NULL, 0) < 0 && errno == EINTR)
-                ;
 }

@@ -3,15 +3,12 @@
 
 /* A process that outlives qscope for a moment: when qscope is gone without having said so, its jobs are
  * killed and removed at once. (Should somebody kill both, RuntimeMaxSec= ends the jobs and the next run
- * removes them.) */
-
-#include <sys/types.h>
+ * removes them.) And it closes what takes long to close (sys/closing.h). */
 
 #include "base/error.h"
 
 typedef struct Guard {
         int fd; /* closed by qscope's end, however it comes */
-        pid_t pid;
 } Guard;
 
 #define GUARD_INIT ((Guard){ .fd = -EBADF })

@@ -134,7 +134,7 @@ static int open_held(Run *run, Error *e)
 
 static void count_errors(Run *run)
 {
-        int r = error_counter_open(run->slice_fd, &run->errors);
+        int r = error_counter_open(run->engine->tracefs, run->slice_fd, &run->errors);
 
         if (r < 0)
                 (void) outcome_blind_spot(run->outcome,

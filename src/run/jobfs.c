@@ -381,20 +381,6 @@ static int new_sysfs(void *userdata)
                         userdata, &ignored);
 }
 
-static bool is_asked_in(const Plan *plan, const char *top)
-{
-        static const char *const names[] = { "InaccessiblePaths", "TemporaryFileSystem" };
-
-        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
-                const PropertyValue *value = property_list_find(&plan->service_properties, names[i]);
-
-                for (size_t j = 0; value && value->list[j]; j++)
-                        if (strstr(value->list[j], top))
-                                return true;
-        }
-        return false;
-}
-
 /* /sys is one for each network: with that of its own, a job does not see the host's interfaces, and neither
  * can feel the other's locks and watches of its files. The host's /sys stays where there is none, or where
  * the policy has something mounted in it. */
@@ -405,7 +391,8 @@ static int add_sysfs(JobFs *fs, int proc_fd, Moves *moves)
 
         if (netns_fd < 0)
                 return -errno;
-        fs->shared_sys = fs->plan->network == NETWORK_HOST || is_asked_in(fs->plan, "/sys");
+        fs->shared_sys = fs->plan->network == NETWORK_HOST ||
+                         property_list_names(&fs->plan->policy->properties, "/sys");
         if (fs->shared_sys)
                 return 0;
         r = namespace_call(netns_fd, new_sysfs, &fd);

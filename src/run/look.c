@@ -97,6 +97,10 @@ static int view(const Look *look, const char *path, char **ret)
         for (size_t i = 0; i < ELEMENTSOF(own); i++)
                 if (path_is_within(path, own[i]))
                         return 0;
+        if (find_within(plan->shown, path)) {
+                *ret = strdup(path);
+                return *ret ? 0 : -ENOMEM;
+        }
         if (policy->root) {
                 *ret = path_join(policy->root, path + 1);
                 return *ret ? 0 : -ENOMEM;

@@ -28,6 +28,8 @@ struct Places {
         char **targets;        /* where; */
         struct stat *attached; /* and what was attached */
         char *shared;          /* directories that could not be veiled */
+        char **mounts;         /* of the host */
+        char **etc;            /* of plan.shown, those that the host has */
         Shown shown[POLICY_PATHS_MAX];
         size_t n_shown;
         char **read_only; /* paths in the workspace that cannot be written, as the job sees them */
@@ -47,6 +49,8 @@ Places *places_free(Places *places)
         strv_free(places->targets);
         free(places->attached);
         free(places->shared);
+        strv_free(places->mounts);
+        strv_free(places->etc);
         strv_free(places->read_only);
         strv_free(places->hidden);
         free(places);
@@ -211,6 +215,7 @@ int places_new(const Plan *plan, const char *source_path, Places **ret, Error *e
 {
         _cleanup_(places_freep) Places *p = calloc(1, sizeof(*p));
         char **shown = plan->policy->read_only_paths, **hidden = plan->policy->hidden_paths;
+        struct stat st;
         int r = 0;
 
         if (!p)
@@ -221,6 +226,9 @@ int places_new(const Plan *plan, const char *source_path, Places **ret, Error *e
                 r = add_shown(p, source_path, shown[i], e);
         for (size_t i = 0; r == 0 && hidden && hidden[i]; i++)
                 r = add_path(plan, source_path, hidden[i], &p->hidden);
+        for (size_t i = 0; r == 0 && plan->shown && plan->shown[i]; i++)
+                if (stat(plan->shown[i], &st) >= 0 && S_ISDIR(st.st_mode))
+                        r = strv_extend(&p->etc, plan->shown[i]);
         if (r == 0)
                 r = open_system(p, e);
         if (r < 0)
@@ -237,6 +245,8 @@ int places_mount_points(const Places *p, char ***ret)
 
         for (size_t i = 0; r == 0 && p->system && p->system[i]; i++)
                 r = strv_extendf(ret, "/%s", p->system[i]);
+        for (size_t i = 0; r == 0 && p->etc && p->etc[i]; i++)
+                r = strv_extend(ret, p->etc[i]);
         /* A system's own /usr cannot be written: there the mount point is, or is not. */
         for (size_t i = 0; r == 0 && i < p->n_shown; i++) {
                 const char *path = p->shown[i].path, *slash = strrchr(path, '/');
@@ -301,7 +311,7 @@ static int veil(Places *p, const char *lower, const char *target, int *ret_fd)
         *ret_fd = -EBADF;
         if (!layers)
                 return -ENOMEM;
-        if (mount_has_submounts(lower) == 0 &&
+        if (!mount_list_has_submounts(p->mounts, lower) &&
                         mount_new("overlay", options,
                                         MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, ret_fd,
                                         &ignored) == 0)
@@ -365,9 +375,34 @@ static int add_host_veils(Places *p, Moves *moves)
         return r;
 }
 
+static int add_etc(Places *p, Moves *moves, Error *e)
+{
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && p->etc && p->etc[i]; i++) {
+                int fd = -EBADF;
+
+                r = veil(p, p->etc[i], p->etc[i], &fd);
+                if (r == 0 && fd < 0)
+                        r = mount_clone_tree(AT_FDCWD, p->etc[i],
+                                        MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &fd);
+                if (r < 0)
+                        return error_errno(e, r, "the host's %s", p->etc[i]);
+                moves_add(moves, fd, p->etc[i], MOUNT_ATTACH);
+        }
+        return r;
+}
+
 int places_add_system(Places *p, Moves *moves, Error *e)
 {
-        return p->system_fd < 0 ? add_host_veils(p, moves) : add_other_system(p, moves, e);
+        int r = mount_list(&p->mounts);
+
+        if (r < 0)
+                return error_errno(e, r, "the host's mounts cannot be read");
+        if (p->system_fd >= 0)
+                return add_other_system(p, moves, e);
+        r = add_host_veils(p, moves);
+        return r < 0 ? r : add_etc(p, moves, e);
 }
 
 /* What a path of the job's root leads to, without leaving it. */

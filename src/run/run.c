@@ -356,7 +356,7 @@ static void release(Run *run)
         error_counter_give(run->errors, &run->closing);
         run->errors = error_counter_free(run->errors);
         observers_clear(run);
-        closing_finish(&run->closing);
+        closing_finish(&run->closing, run->engine->guard.fd);
         bounded_reap(run);
         run->fs = jobfs_free(run->fs);
         run->dir = run->stop_failed ? rundir_abandon(run->dir) : rundir_free(run->dir);

@@ -58,6 +58,7 @@ struct Engine {
         mode_t caller_umask;
         unsigned controllers; /* of the host's control groups: asked once */
         bool controllers_known;
+        Tracefs *tracefs;
         Error left_behind; /* why what dead runs left could not be removed */
         struct Run *runs;  /* the youngest first */
         size_t turns, turns_taken;

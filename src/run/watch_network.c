@@ -236,7 +236,7 @@ int network_attach(Run *run, Error *e)
         /* What the kernel had to say about a new device. */
         while (!read_batch(network))
                 ;
-        r = trace_open(run->slice_fd, SINK_DEVICE, &network->trace);
+        r = trace_open(run->engine->tracefs, run->slice_fd, SINK_DEVICE, &network->trace);
         if (r < 0)
                 r = outcome_blind_spot(
                                 run->outcome, "egress: which process tried is not known (%s)", strerror(-r));

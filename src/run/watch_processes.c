@@ -126,7 +126,7 @@ static int watch_source(Run *run, int fd, sd_event_io_handler_t handler, sd_even
 
 static int open_trace(Run *run, ProcessWatch *watch)
 {
-        int r = trace_open(run->slice_fd, NULL, &watch->trace);
+        int r = trace_open(run->engine->tracefs, run->slice_fd, NULL, &watch->trace);
 
         if (r < 0)
                 return outcome_blind_spot(run->outcome,

@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "sys/file.h"
 
-#define MOUNT          "/sys/fs/cgroup"
 #define FILE_SIZE_MAX  KIB(16)
 #define PROCS_SIZE_MAX MIB(4)
 
@@ -40,7 +39,7 @@ int cgroup_open_job(pid_t pid, const char *slice, const char *service, int *ret_
         /* The group's own path is used, not a guess where the manager puts slices; ".." cannot occur in one.
          */
         group[length - strlen(service) - 1] = '\0';
-        (void) snprintf(wanted, sizeof(wanted), MOUNT "%s", group);
+        (void) snprintf(wanted, sizeof(wanted), CGROUP_MOUNT "%s", group);
         slice_fd = open(wanted, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (slice_fd < 0)
                 return -errno;
@@ -217,7 +216,7 @@ int cgroup_kill_slice(const char *slice)
         char path[512];
         int r;
 
-        (void) snprintf(path, sizeof(path), MOUNT "/qscope.slice/%s/cgroup.kill", slice);
+        (void) snprintf(path, sizeof(path), CGROUP_MOUNT "/qscope.slice/%s/cgroup.kill", slice);
         r = file_write_at(AT_FDCWD, path, "1");
         return r == -ENOENT ? 0 : r;
 }

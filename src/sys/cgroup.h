@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Control groups, version 2 (Documentation/admin-guide/cgroup-v2.rst). Which controllers the host has comes
- * from libcgroup; a job's own group is only ever reached through the descriptor of its directory, since a
- * path may be somebody else's a moment later. */
+/* Control groups, version 2 (Documentation/admin-guide/cgroup-v2.rst). A job's own group is only ever reached
+ * through the descriptor of its directory, since a path may be somebody else's a moment later. */
 
 #include <sys/types.h>
 
 #include "base/error.h"
 #include "core/outcome.h"
+
+#define CGROUP_MOUNT "/sys/fs/cgroup"
 
 typedef enum Controller {
         CONTROLLER_MEMORY = 1 << 0,
@@ -21,6 +22,10 @@ typedef enum Controller {
  * sentence when it is not. */
 int cgroup_host(unsigned *ret_controllers, Error *e);
 const char *controller_name(Controller one);
+
+/* Where a controller is mounted, whatever the hierarchy, by libcgroup's table: on a host with both, version 1
+ * may have it. -ENOENT: nowhere. Too dear to be asked for each run: the table is cleared whole, 800 KiB. */
+int cgroup_elsewhere(Controller one, char **ret);
 
 /* Reads the group of a process ("0::/a/b" of /proc/PID/cgroup) and checks that it is .../slice/service. Opens
  * both. -ESTALE when the process is somewhere else. */

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Which control group hierarchy and which controllers this host has, by libcgroup's table of mounts. */
+/* Which control group hierarchy and which controllers this host has. */
 
+#include "sys/cgroup.h"
+
+#include <fcntl.h>
 #include <libcgroup.h>
 #include <linux/magic.h>
 #include <sys/vfs.h>
 
-#include "sys/cgroup.h"
+#include "base/text.h"
+#include "sys/file.h"
 
 static const struct {
         Controller bit;
@@ -28,33 +32,37 @@ const char *controller_name(Controller one)
 
 int cgroup_host(unsigned *ret_controllers, Error *e)
 {
-        struct statfs fs;
+        char text[1024], *rest = text;
         unsigned found = 0;
+        struct statfs fs;
         int r;
 
-        if (statfs("/sys/fs/cgroup", &fs) < 0)
-                return error_errno(
-                                e, -EOPNOTSUPP, "/sys/fs/cgroup cannot be looked at (%s)", strerror(errno));
+        if (statfs(CGROUP_MOUNT, &fs) < 0)
+                return error_errno(e, -EOPNOTSUPP, CGROUP_MOUNT " cannot be looked at (%s)", strerror(errno));
         if (fs.f_type != CGROUP2_SUPER_MAGIC)
                 return error_set(e, -EOPNOTSUPP,
-                                "/sys/fs/cgroup is not the unified hierarchy (this host uses cgroup v1)");
-        /* It prints to standard error by itself; what matters is in our own sentence. */
-        cgroup_set_default_logger(-1);
-        r = cgroup_init();
-        if (r == ECGROUPNOTMOUNTED) {
-                /* What it says of a unified hierarchy without any controller. */
-                *ret_controllers = 0;
-                return 0;
-        }
-        if (r != 0)
-                return error_set(e, -EOPNOTSUPP, "libcgroup finds no control groups: %s", cgroup_strerror(r));
-        for (size_t i = 0; i < ELEMENTSOF(controllers); i++) {
-                _cleanup_free_ char *mount = NULL;
-
-                if (cgroup_get_subsys_mount_point(controllers[i].name, &mount) == 0 && mount &&
-                                streq(mount, "/sys/fs/cgroup"))
-                        found |= controllers[i].bit;
-        }
+                                CGROUP_MOUNT " is not the unified hierarchy (this host uses cgroup v1)");
+        r = file_read_at(AT_FDCWD, CGROUP_MOUNT "/cgroup.controllers", text, sizeof(text));
+        if (r < 0)
+                return error_errno(e, -EOPNOTSUPP, CGROUP_MOUNT "/cgroup.controllers cannot be read (%s)",
+                                strerror(-r));
+        for (const char *word; (word = strsep(&rest, " \n"));)
+                for (size_t i = 0; i < ELEMENTSOF(controllers); i++)
+                        if (streq(controllers[i].name, word))
+                                found |= controllers[i].bit;
         *ret_controllers = found;
         return 0;
+}
+
+int cgroup_elsewhere(Controller one, char **ret)
+{
+        int r;
+
+        *ret = NULL;
+        /* It prints to standard error by itself. */
+        cgroup_set_default_logger(-1);
+        r = cgroup_init();
+        if (r == 0)
+                r = cgroup_get_subsys_mount_point(controller_name(one), ret);
+        return r == 0 ? 0 : r == ECGOTHER ? -errno : -ENOENT;
 }

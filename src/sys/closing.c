@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sys/closing.h"
 
-#include <fcntl.h>
-#include <linux/close_range.h>
-#include <linux/sched.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
+#include <sys/socket.h>
+
+#define FDS_MAX 253u /* in one message: SCM_MAX_FD of the kernel (unix(7)) */
 
 void closing_take(Closing *closing, int *fds, size_t n)
 {
@@ -22,58 +19,77 @@ void closing_take(Closing *closing, int *fds, size_t n)
         }
 }
 
-static int compare(const void *a, const void *b)
-{
-        const int *x = a, *y = b;
+typedef union Control {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int[FDS_MAX]))];
+} Control;
 
-        return *x < *y ? -1 : *x > *y;
+static void give(const int *fds, size_t n, int socket_fd)
+{
+        char byte = 0;
+        struct iovec iov = { &byte, 1 };
+        Control control = { 0 };
+        struct msghdr message = { .msg_iov = &iov,
+                .msg_iovlen = 1,
+                .msg_control = &control,
+                .msg_controllen = CMSG_SPACE(n * sizeof(int)) };
+
+        control.header = (struct cmsghdr){
+                .cmsg_len = CMSG_LEN(n * sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS
+        };
+        memcpy(CMSG_DATA(&control.header), fds, n * sizeof(int));
+        (void) sendmsg(socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Holds the sorted descriptors until the pipe, one of them, is closed at its other end. Everything else must
- * not live longer than qscope: its lock, its output. */
-static _Noreturn void hold(const int *fds, size_t n, int pipe_fd)
+void closing_finish(Closing *closing, int socket_fd)
 {
-        unsigned from = 0;
-        char byte;
-
-        (void) prctl(PR_SET_NAME, "closing", 0, 0, 0);
-        for (size_t i = 0; i < n; i++) {
-                if ((unsigned) fds[i] > from)
-                        (void) close_range(from, (unsigned) fds[i] - 1, 0);
-                from = (unsigned) fds[i] + 1;
-        }
-        (void) close_range(from, ~0u, 0);
-        while (read(pipe_fd, &byte, 1) < 0 && errno == EINTR)
-                ;
-        _exit(0);
-}
-
-/* A child whose end is told to nobody, so that nobody mistakes it for another one. */
-static pid_t fork_silently(void)
-{
-        struct clone_args args = { .exit_signal = 0 };
-
-        return (pid_t) syscall(SYS_clone3, &args, sizeof(args));
-}
-
-void closing_finish(Closing *closing)
-{
-        int pair[2] = { -EBADF, -EBADF };
-        pid_t pid = -1;
-
-        /* Those of earlier runs. */
-        while (waitpid(-1, NULL, WNOHANG | (int) __WCLONE) > 0)
-                ;
-        if (closing->n > 0 && pipe2(pair, O_CLOEXEC) == 0) {
-                closing->fds[closing->n++] = pair[0];
-                qsort(closing->fds, closing->n, sizeof(int), compare);
-                pid = fork_silently();
-        }
-        if (pid == 0)
-                hold(closing->fds, closing->n, pair[0]);
+        for (size_t i = 0; socket_fd >= 0 && i < closing->n; i += FDS_MAX)
+                give(closing->fds + i, MIN(closing->n - i, (size_t) FDS_MAX), socket_fd);
         for (size_t i = 0; i < closing->n; i++)
                 safe_close(closing->fds[i]);
-        safe_close(pair[1]); /* and now the other one may, too */
         free(closing->fds);
         *closing = (Closing){ 0 };
+}
+
+/* One message; whether it was one of ours. */
+static ssize_t receive(int socket_fd, void *data, size_t size, bool *ret_ours)
+{
+        struct iovec iov = { data, size };
+        Control control;
+        struct msghdr message = {
+                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+        };
+        ssize_t n;
+
+        *ret_ours = false;
+        do
+                n = recvmsg(socket_fd, &message, MSG_CMSG_CLOEXEC);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return -errno;
+        for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
+                size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+                if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+                        continue;
+                *ret_ours = true;
+                for (size_t i = 0; i < count; i++) {
+                        int fd;
+
+                        memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+                        safe_close(fd);
+                }
+        }
+        return n;
+}
+
+ssize_t closing_receive(int socket_fd, void *data, size_t size)
+{
+        ssize_t n;
+        bool ours;
+
+        do
+                n = receive(socket_fd, data, size, &ours);
+        while (ours);
+        return n;
 }

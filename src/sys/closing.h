@@ -14,5 +14,10 @@ typedef struct Closing {
 /* Takes over descriptors (those that are none are left out) and leaves -EBADF. */
 void closing_take(Closing *closing, int *fds, size_t n);
 
-/* Closes them here, and last in a process of its own that ends then; if there can be none, at once. */
-void closing_finish(Closing *closing);
+/* Closes them here, and last by whoever is at the other end of the socket (closing_receive()); if nobody is,
+ * or it has not kept up, here. */
+void closing_finish(Closing *closing, int socket_fd);
+
+/* At the other end: closes what comes, until there is a message of somebody else's, of at most size bytes.
+ * Returns its size, 0 at the end of the socket, or a negative errno. */
+ssize_t closing_receive(int socket_fd, void *data, size_t size);

@@ -6,8 +6,6 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
-#include "sys/tracefs.h"
-
 struct ErrorCounter {
         size_t n_cpus;
         int *fds; /* _COUNTED_ERROR_MAX × n_cpus: an event of a control group counts on one CPU only */
@@ -87,21 +85,18 @@ static int open_event(int cgroup_fd, int cpu, uint64_t id, CountedError error)
         return fd;
 }
 
-int error_counter_open(int cgroup_fd, ErrorCounter **ret)
+int error_counter_open(Tracefs *tracefs, int cgroup_fd, ErrorCounter **ret)
 {
         _cleanup_(error_counter_freep) ErrorCounter *counter = calloc(1, sizeof(*counter));
-        _cleanup_close_ int fd = -EBADF;
         long cpus = sysconf(_SC_NPROCESSORS_CONF);
         uint64_t call_id = 0, signal_id = 0;
         int r;
 
         if (!counter || cpus <= 0)
                 return counter ? -EINVAL : -ENOMEM;
-        r = tracefs_open(&fd);
+        r = tracefs_find(tracefs, "raw_syscalls/sys_exit", NULL, &call_id, NULL);
         if (r == 0)
-                r = tracefs_id(fd, "raw_syscalls/sys_exit", &call_id);
-        if (r == 0)
-                r = tracefs_id(fd, "signal/signal_generate", &signal_id);
+                r = tracefs_find(tracefs, "signal/signal_generate", NULL, &signal_id, NULL);
         if (r < 0)
                 return r;
         counter->fds = calloc(_COUNTED_ERROR_MAX * (size_t) cpus, sizeof(int));

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "sys/closing.h"
+#include "sys/tracefs.h"
 
 typedef struct ErrorCounter ErrorCounter;
 
@@ -23,7 +24,7 @@ typedef enum CountedError {
 
 /* From here on they are counted. A negative errno: this kernel or this container does not allow it, which is
  * a blind spot and no failure. */
-int error_counter_open(int cgroup_fd, ErrorCounter **ret);
+int error_counter_open(Tracefs *tracefs, int cgroup_fd, ErrorCounter **ret);
 /* How many system calls failed so until now; UNKNOWN when it cannot be read. */
 uint64_t error_counter_read(const ErrorCounter *counter, CountedError error);
 /* Gives its descriptors away before it is freed. */

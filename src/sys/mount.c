@@ -2,15 +2,13 @@
 #include "sys/mount.h"
 
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 
 #include "base/path.h"
+#include "base/text.h"
 #include "sys/file.h"
+#include "sys/namespace.h"
 
 #define KEPT_MAX 64
 
@@ -124,46 +122,16 @@ static int write_maps(pid_t pid, uid_t uid_a, uid_t uid_b, gid_t gid_a, gid_t gi
         return 0;
 }
 
-/* What a child has from fork(2) must not live longer than qscope: its lock, its output. */
-static void only_keep(int fd, pid_t parent)
-{
-        if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
-                _exit(1);
-        if (fd > 0)
-                (void) close_range(0, (unsigned) fd - 1, 0);
-        (void) close_range((unsigned) fd + 1, ~0u, 0);
-}
-
-/* A user namespace needs a process to be made by: a child that makes it, says so and waits to be ended. */
+/* A user namespace needs a process to be made by. */
 static int owner_namespace(uid_t uid_a, uid_t uid_b, gid_t gid_a, gid_t gid_b, int *ret_fd)
 {
-        pid_t pid, parent = getpid();
-        int pair[2], r;
-        char byte;
+        pid_t pid;
+        int r = namespace_hold(CLONE_NEWUSER, &pid);
 
-        if (pipe2(pair, O_CLOEXEC) < 0)
-                return -errno;
-        pid = fork();
-        if (pid == 0) {
-                only_keep(pair[1], parent);
-                byte = unshare(CLONE_NEWUSER) < 0 ? (char) errno : 0;
-                if (write(pair[1], &byte, 1) != 1)
-                        _exit(1);
-                for (;;)
-                        (void) pause();
-        }
-        r = pid < 0 ? -errno : 0;
-        safe_close(pair[1]);
-        if (r == 0)
-                r = read(pair[0], &byte, 1) != 1 ? -EIO : byte != 0 ? -byte : 0;
-        safe_close(pair[0]);
-        if (r == 0)
-                r = write_maps(pid, uid_a, uid_b, gid_a, gid_b, ret_fd);
-        if (pid > 0) {
-                (void) kill(pid, SIGKILL);
-                while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-                        ;
-        }
+        if (r < 0)
+                return r;
+        r = write_maps(pid, uid_a, uid_b, gid_a, gid_b, ret_fd);
+        namespace_let_go(pid);
         return r;
 }
 
@@ -184,10 +152,11 @@ int mount_attach(int mount_fd, const char *target)
         return move_mount(mount_fd, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno : 0;
 }
 
-typedef struct MoveResult {
-        size_t index;
-        int error;
-} MoveResult;
+typedef struct Moving {
+        int proc_fd, root_fd;
+        const MountMove *moves;
+        size_t n, at;
+} Moving;
 
 static int cover(int mount_fd, const char *target)
 {
@@ -285,53 +254,35 @@ static int move_one(int proc_fd, const MountMove *move)
         return -EINVAL;
 }
 
-static void move_in_child(int proc_fd, int namespace_fd, int root_fd, const MountMove *moves, size_t n,
-                MoveResult *result)
+static int move_all(void *userdata)
 {
-        result->index = SIZE_MAX;
-        result->error = 0;
-        if (setns(namespace_fd, CLONE_NEWNS) < 0 || fchdir(root_fd) < 0 || chroot(".") < 0) {
-                result->error = errno;
-                return;
-        }
-        for (size_t i = 0; i < n; i++) {
-                int r = move_one(proc_fd, &moves[i]);
+        Moving *moving = userdata;
 
-                if (r < 0) {
-                        *result = (MoveResult){ i, -r };
-                        return;
-                }
+        if (fchdir(moving->root_fd) < 0 || chroot(".") < 0)
+                return -errno;
+        for (; moving->at < moving->n; moving->at++) {
+                int r = move_one(moving->proc_fd, &moving->moves[moving->at]);
+
+                if (r < 0)
+                        return r;
         }
+        return 0;
 }
 
 int mount_move_into(int proc_fd, const MountMove *moves, size_t n, Error *e)
 {
         _cleanup_close_ int namespace_fd = openat(proc_fd, "ns/mnt", O_RDONLY | O_CLOEXEC), root_fd = -EBADF;
-        MoveResult result = { SIZE_MAX, EIO };
-        int pair[2];
-        pid_t pid;
+        Moving moving = { .proc_fd = proc_fd, .moves = moves, .n = n };
+        int r;
 
         root_fd = openat(proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (namespace_fd < 0 || root_fd < 0 || pipe2(pair, O_CLOEXEC) < 0)
+        if (namespace_fd < 0 || root_fd < 0)
                 return error_errno(e, -errno, "the job's mount namespace cannot be reached");
-        /* A child: joining a mount namespace cannot be undone. */
-        pid = fork();
-        if (pid == 0) {
-                move_in_child(proc_fd, namespace_fd, root_fd, moves, n, &result);
-                _exit(write(pair[1], &result, sizeof(result)) == sizeof(result) ? 0 : 1);
-        }
-        safe_close(pair[1]);
-        if (pid > 0) {
-                if (read(pair[0], &result, sizeof(result)) != sizeof(result))
-                        result = (MoveResult){ SIZE_MAX, EIO };
-                while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-                        ;
-        }
-        safe_close(pair[0]);
-        if (result.error == 0)
-                return 0;
-        return error_errno(e, -result.error, "%s cannot be mounted in the job's root",
-                        result.index < n ? moves[result.index].target : "the workspace");
+        moving.root_fd = root_fd;
+        r = namespace_call(namespace_fd, move_all, &moving);
+        return r < 0 ? error_errno(e, r, "%s cannot be mounted in the job's root",
+                                       moving.at < n ? moves[moving.at].target : "the workspace")
+                     : 0;
 }
 
 /* mountinfo writes space, tab, newline and backslash as \ooo (proc(5)). */
@@ -386,19 +337,34 @@ int mount_visit(int proc_fd, MountVisitor visit, void *userdata)
         return r;
 }
 
-static int is_below(void *path, const char *target, _unused_ const char *options)
+static int add_target(void *list, const char *target, _unused_ const char *options)
 {
-        size_t length = strlen(path);
+        return strv_extend(list, target);
+}
 
-        return strncmp(target, path, length) == 0 && target[length] == '/';
+int mount_list(char ***ret)
+{
+        _cleanup_close_ int proc_fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        _cleanup_strv_ char **list = NULL;
+        int r = proc_fd < 0 ? -errno : mount_visit(proc_fd, add_target, &list);
+
+        if (r == 0)
+                *ret = TAKE_PTR(list);
+        return r;
+}
+
+bool mount_list_has_submounts(char *const *list, const char *path)
+{
+        for (size_t i = 0; list && list[i]; i++)
+                if (path_is_within(list[i], path) && !streq(list[i], path))
+                        return true;
+        return false;
 }
 
 int mount_has_submounts(const char *path)
 {
-        _cleanup_close_ int proc_fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        _cleanup_free_ char *copy = strdup(path);
+        _cleanup_strv_ char **list = NULL;
+        int r = mount_list(&list);
 
-        if (proc_fd < 0 || !copy)
-                return -errno;
-        return mount_visit(proc_fd, is_below, copy);
+        return r < 0 ? r : mount_list_has_submounts(list, path);
 }

@@ -58,3 +58,6 @@ int mount_visit(int proc_fd, MountVisitor visit, void *userdata);
 
 /* 1: something is mounted below path (resolved, absolute), 0: nothing, or a negative errno. */
 int mount_has_submounts(const char *path);
+/* Where all of ours are; to be freed. */
+int mount_list(char ***ret);
+bool mount_list_has_submounts(char *const *list, const char *path);

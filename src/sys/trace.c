@@ -11,7 +11,6 @@
 #include <time.h>
 
 #include "base/array.h"
-#include "sys/tracefs.h"
 
 /* What the buffers of all CPUs may take together, and each of them. */
 #define RINGS_SIZE_MAX MIB(16)
@@ -212,14 +211,12 @@ static int add_source(Trace *trace, Source source, uint64_t id, int cgroup_fd, c
         return 0;
 }
 
-static int add_tracepoint(Trace *trace, Source source, int tracefs, int cgroup_fd, const char *device)
+static int add_tracepoint(Trace *trace, Source source, Tracefs *tracefs, int cgroup_fd, const char *device)
 {
-        const char *event = source_table[source].event;
         uint64_t id;
-        int r = tracefs_id(tracefs, event, &id);
+        int r = tracefs_find(tracefs, source_table[source].event, source_table[source].fields, &id,
+                        trace->fields[source]);
 
-        if (r == 0)
-                r = tracefs_fields(tracefs, event, source_table[source].fields, trace->fields[source]);
         return r < 0 ? r : add_source(trace, source, id, cgroup_fd, device);
 }
 
@@ -258,13 +255,10 @@ static int new_trace(Source owner, Trace **ret)
         return 0;
 }
 
-static int open_sources(Trace *trace, int cgroup_fd, const char *device)
+static int open_sources(Trace *trace, Tracefs *tracefs, int cgroup_fd, const char *device)
 {
-        _cleanup_close_ int tracefs = -EBADF;
-        int r = tracefs_open(&tracefs);
+        int r;
 
-        if (r < 0)
-                return r;
         if (device)
                 return add_tracepoint(trace, SOURCE_SEND, tracefs, cgroup_fd, device);
         r = add_source(trace, SOURCE_TASKS, 0, cgroup_fd, NULL);
@@ -273,7 +267,7 @@ static int open_sources(Trace *trace, int cgroup_fd, const char *device)
         return r;
 }
 
-static int open_counting(int cgroup_fd, const char *device, bool counts_lost, Trace **ret)
+static int open_counting(Tracefs *tracefs, int cgroup_fd, const char *device, bool counts_lost, Trace **ret)
 {
         _cleanup_(trace_freep) Trace *trace = NULL;
         int r = new_trace(device ? SOURCE_SEND : SOURCE_TASKS, &trace);
@@ -281,18 +275,18 @@ static int open_counting(int cgroup_fd, const char *device, bool counts_lost, Tr
         if (!trace)
                 return r;
         trace->counts_lost = counts_lost;
-        r = open_sources(trace, cgroup_fd, device);
+        r = open_sources(trace, tracefs, cgroup_fd, device);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(trace);
         return 0;
 }
 
-int trace_open(int cgroup_fd, const char *device, Trace **ret)
+int trace_open(Tracefs *tracefs, int cgroup_fd, const char *device, Trace **ret)
 {
-        int r = open_counting(cgroup_fd, device, true, ret);
+        int r = open_counting(tracefs, cgroup_fd, device, true, ret);
 
-        return r == -EINVAL ? open_counting(cgroup_fd, device, false, ret) : r;
+        return r == -EINVAL ? open_counting(tracefs, cgroup_fd, device, false, ret) : r;
 }
 
 /* --- records: perf_event_open(2), "Overview of the ring buffer" --- */

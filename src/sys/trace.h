@@ -6,6 +6,7 @@
 
 #include "core/evidence.h"
 #include "sys/closing.h"
+#include "sys/tracefs.h"
 
 typedef struct Trace Trace;
 
@@ -13,7 +14,7 @@ typedef struct Trace Trace;
  * of processes; else only TRACE_SEND, of this network device: apart, so that a flood of packets pushes out
  * nothing else. A negative errno: this kernel or container does not allow it,
  * which is a blind spot and no failure. */
-int trace_open(int cgroup_fd, const char *device, Trace **ret);
+int trace_open(Tracefs *tracefs, int cgroup_fd, const char *device, Trace **ret);
 /* Becomes readable when there are events; owned by the trace. */
 int trace_fd(const Trace *trace);
 

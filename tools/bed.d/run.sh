@@ -81,8 +81,16 @@ pass_on() { # FIFO
     cat || cat >/dev/null
 }
 
-status_line() { # PATTERN
-    grep -sm 1 "$1" "$BED_RUN/host/status"
+# Sets STATUS_LINE to the first line that begins so. It is asked ten times a second: no process is started.
+status_line() { # BEGINNING...
+    local beginning
+    [[ -e $BED_RUN/host/status ]] || return
+    while read -r STATUS_LINE || [[ -n $STATUS_LINE ]]; do
+        for beginning; do
+            [[ $STATUS_LINE != "$beginning"* ]] || return 0
+        done
+    done <"$BED_RUN/host/status"
+    return 1
 }
 
 # Waits for the bed's end, but for no phase longer than it may take.
@@ -92,12 +100,12 @@ watch_bed() { # BOOT_SEC TIMEOUT_SEC
     exec {tick}<>"$BED_RUN/tick"
     while kill -0 "$BED_PID" 2>/dev/null; do
         read -rt 0.1 -u "$tick" || true
-        if [[ $phase == boot ]] && status_line '^started' >/dev/null; then
+        if [[ $phase == boot ]] && status_line started; then
             phase=work
             note "the bed is up after $((SECONDS - begin)) s"
             # The runner minds the time itself; this is for a bed that hangs.
             deadline=$((SECONDS + $2 + BED_POWEROFF_SEC))
-        elif [[ $phase == work ]] && status_line '^exit \|^timeout' >/dev/null; then
+        elif [[ $phase == work ]] && status_line 'exit ' timeout; then
             phase=poweroff
             deadline=$((SECONDS + BED_POWEROFF_SEC))
         fi
@@ -109,19 +117,18 @@ watch_bed() { # BOOT_SEC TIMEOUT_SEC
 
 # The command's status, or why there is none.
 finish_run() { # TIMEOUT_SEC
-    local line
-    if line=$(status_line '^exit '); then
+    if status_line 'exit '; then
         unpack_result "$BED_RUN"
-        exit "${line#exit }"
+        exit "${STATUS_LINE#exit }"
     fi
-    if [[ ${BED_TIMED_OUT:-0} == 1 ]] || status_line '^timeout' >/dev/null; then
+    if [[ ${BED_TIMED_OUT:-0} == 1 ]] || status_line timeout; then
         unpack_result "$BED_RUN"
         warn "the command did not end within $1 s: the bed was stopped (--timeout)"
         exit "$BED_EXIT_TIMEOUT"
     fi
     tail_of "$BED_RUN/qemu" "qemu says:"
     tail_of "$BED_RUN/console" "the bed's last console lines:"
-    if status_line '^started' >/dev/null; then
+    if status_line started; then
         die "the bed died while the command ran"
     fi
     die "the bed did not boot"

@@ -132,34 +132,64 @@ words() { # ERE FILE... -> the matches, one a line
         grep -ohE -- "$pattern" "$@" | sort -u
 }
 
-# Every option in --help is in the manual page, and the other way round; the README invents none. Verbs alike.
+verbs() { # QSCOPE
+        "$1" --help | awk '/^  [a-z]+ +[a-z]/ && !/qscope/ { print $1 }'
+}
+
+# The options that a help text lists, or that are the head of a paragraph of a manual page.
+listed_options() { # HELP
+        sed -nE 's/^  (-.*)$/\1/p' <<<"$1" | sed 's/   *[^ ].*//' | grep -oE -- '-{1,2}[a-z][a-z-]*' | sort -u
+}
+
+headed_options() { # PAGE
+        awk '/^\.T[PQ]$/ { getline; if (/^\.B[RI]? \\-/) print }' "$1" | sed 's/\\-/-/g' | words '-{1,2}[a-z][a-z-]*'
+}
+
+# The numbers of "Exit status:" in a help text, and of the section of that name in a page.
+help_statuses() { # HELP
+        sed -n '/^Exit status/,/^$/p' <<<"$1" | grep -oE '\b[0-9]+\b' | sort -u
+}
+
+page_statuses() { # PAGE
+        sed -n '/^\.SH "EXIT STATUS"/,/^\.SH [^"]/p' "$1" | grep -E '^\.B [0-9]' | words '\b[0-9]+\b'
+}
+
+# Each verb has a page; the options and exit statuses in --help are in it, and the other way round. No page, nor the
+# README, has an option that there is not.
 check_options() {
-        local qscope help page readme status=0
+        local qscope verb help page all status=0
         qscope=$(built_qscope) || return 1
-        help=$(for verb in '' $("$qscope" --help | awk '/^  [a-z]+ +[a-z]/ && !/qscope/ { print $1 }'); do
-                # shellcheck disable=SC2086 # no verb is no argument
-                "$qscope" $verb --help | words '--[a-z][a-z-]+'
-        done)
-        page=$(sed 's/\\-/-/g' "$ROOT/man/qscope.1" | words '--[a-z][a-z-]+')
-        readme=$(sed -n '/^## Options/,/^## /p' "$ROOT/README.md" | words '--[a-z][a-z-]+')
-        only_in_first "$help" "$page" "in --help, not in man/qscope.1" || status=1
-        only_in_first "$page" "$help" "in man/qscope.1, not in --help" || status=1
-        only_in_first "$readme" "$help" "in README.md, not in --help" || status=1
-        only_in_first "$("$qscope" --help | awk '/^  [a-z]+ +[a-z]/ && !/qscope/ { print $1 }')" \
-                "$(words '^\.SS [a-z]+' "$ROOT/man/qscope.1" | sed 's/^.SS //')" "a verb without a section in the page" ||
-                status=1
+        for verb in $(verbs "$qscope"); do
+                page=$ROOT/man/qscope-$verb.1
+                [[ -f $page ]] || { echo "$verb has no manual page" && status=1 && continue; }
+                help=$("$qscope" "$verb" --help)
+                all+=$(listed_options "$help")$'\n'
+                only_in_first "$(listed_options "$help")" "$(headed_options "$page")" "in --help, not in ${page##*/}" || status=1
+                only_in_first "$(headed_options "$page")" "$(listed_options "$help")" "in ${page##*/}, not in --help" || status=1
+                only_in_first "$(help_statuses "$help")" "$(page_statuses "$page")" "exit status, not in ${page##*/}" || status=1
+                only_in_first "$(page_statuses "$page")" "$(help_statuses "$help")" "in ${page##*/}, not in --help" || status=1
+        done
+        only_in_first "$(words '^\.BR qscope\\-[a-z]+' "$ROOT/man/qscope.1" | sed 's/.*-//')" "$(verbs "$qscope")" \
+                "in qscope.1, not a verb" || status=1
+        only_in_first "$(verbs "$qscope")" "$(words '^\.BR qscope\\-[a-z]+' "$ROOT/man/qscope.1" | sed 's/.*-//')" \
+                "a verb, not in qscope.1" || status=1
+        all+=$'--version\n'
+        only_in_first "$(sed 's/\\-/-/g' "$ROOT"/man/*.[1-8] | words '--[a-z][a-z-]+')" "$all" "in a page, not in --help" || status=1
+        # shellcheck disable=SC2016 # Markdown's, not the shell's
+        only_in_first "$(grep -oE '^    .*\bqscope .*|`qscope [^`]*`' "$ROOT/README.md" | words '--[a-z][a-z-]+')" "$all" \
+                "in README.md, not in --help" || status=1
         return "$status"
 }
 
-# EXIT_… in cli.h against the tables of README and manual page.
+# What is said of all verbs, in README and qscope(1).
 check_exit_statuses() {
         local code status=0
         for code in 0 1 2 3 4 130 143; do
-                grep -qE "^\| $code( /|\b).*\|" "$ROOT/README.md" || grep -qE "^\|.*\b$code \|" "$ROOT/README.md" || {
+                grep -qE "^\|.*\b$code (/.*)?\|" "$ROOT/README.md" || {
                         echo "README.md: exit status $code is not in its table"
                         status=1
                 }
-                grep -qE "^\.B \"?$code\"?|^\.BR? $code\b|^\.B 130, 143" "$ROOT/man/qscope.1" || {
+                [[ " $(page_statuses "$ROOT/man/qscope.1" | paste -sd' ') " == *" $code "* ]] || {
                         echo "man/qscope.1: exit status $code is missing"
                         status=1
                 }
@@ -220,13 +250,29 @@ print(*(key for key in found if key.removesuffix("_base64") not in found - {key}
         return "$status"
 }
 
+# Pages that groff takes without a word, with the sections that a reader looks for, each installed, and naming no page
+# that there is not.
 check_man() {
-        local page text status=0
+        local page text other status=0
         for page in "$ROOT"/man/*.[1-8]; do
                 text=$(groff -man -Tutf8 -ww -z "$page" 2>&1) || status=1
                 [[ -z $text ]] || { echo "$text" && status=1; }
+                sections "$page" || { echo "${page##*/}: a section is missing, or in another order" && status=1; }
+                grep -qF "/man/${page##*/}\"" <(meson introspect --installed "$ROOT/build/gcc") || {
+                        echo "${page##*/} is not installed"
+                        status=1
+                }
+                for other in $(grep -oE 'qscope[a-z.\\-]* \([15]\)' "$page" | tr -d '\\ ' | sort -u); do
+                        [[ -f $ROOT/man/$(tr '(' . <<<"${other%)}") ]] || { echo "${page##*/}: $other" && status=1; }
+                done
         done
         return "$status"
+}
+
+sections() { # PAGE
+        local wanted=(NAME SYNOPSIS DESCRIPTION OPTIONS "EXIT STATUS" EXAMPLES FILES "SEE ALSO")
+        [[ $1 == *.1 ]] || wanted=(NAME DESCRIPTION "SEE ALSO")
+        diff <(printf '%s\n' "${wanted[@]}") <(sed -nE 's/^\.SH "?([^"]*)"?$/\1/p' "$1" | grep -xF "$(printf '%s\n' "${wanted[@]}")") >/dev/null
 }
 
 # Where this machine gets its packages from is nobody's business.
