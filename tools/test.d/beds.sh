@@ -10,7 +10,7 @@ run_bed() { # BED ARGUMENT... of tests/bed/run; sets status and closing
         shift
         status=0
         "$ROOT/tools/bed" run "$bed" --timeout "$BED_GROUP_SEC" --in "$ROOT/tests/bed:/root/tests" \
-                --env "QSCOPE_NO_SKIP=${QSCOPE_NO_SKIP:-0}" -- /root/tests/run "$@" || status=$?
+                --in "$ROOT/tests/bench:/root/bench" --env "QSCOPE_NO_SKIP=${QSCOPE_NO_SKIP:-0}" -- /root/tests/run "$@" || status=$?
         closing=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$LOGS/$bed.log" | tail -n 1) || true
 }
 

@@ -89,7 +89,7 @@ check_shellcheck() {
 }
 
 check_python() {
-        { tree_files 'tests/*.py' 'examples/*.py' && echo tests/bed/run; } | xargs python3 -W error -c '
+        { tree_files 'tests/*.py' 'examples/*.py' && printf '%s\n' tests/bed/run tests/bench/run; } | xargs python3 -W error -c '
 import sys
 for path in sys.argv[1:]:
     with open(path, encoding="utf-8") as file:
