@@ -62,6 +62,7 @@ struct JobFs {
         size_t n_files;
         WorkspaceMounts workspace;
         Places *places;
+        Moves moves;     /* what is ready to be moved into the job's root */
         bool shared_sys; /* the host's */
         uid_t uid;
         gid_t gid;
@@ -74,6 +75,7 @@ JobFs *jobfs_free(JobFs *fs)
         safe_close(fs->source_fd);
         safe_close(fs->layer_fd);
         workspace_mounts_close(&fs->workspace);
+        moves_clear(&fs->moves);
         places_free(fs->places);
         for (size_t i = 0; i < fs->n_files; i++)
                 safe_close(fs->files[i].source_fd);
@@ -164,8 +166,7 @@ static int skeleton_directories(const JobFs *fs, char ***ret)
         return r;
 }
 
-int jobfs_new(const Plan *plan, int root_fd, const char *image_dir, const char *hostname, JobFs **ret,
-                Error *e)
+int jobfs_new(const Plan *plan, int root_fd, const char *image_dir, JobFs **ret, Error *e)
 {
         _cleanup_(jobfs_freep) JobFs *fs = calloc(1, sizeof(*fs));
         _cleanup_strv_ char **directories = NULL;
@@ -191,11 +192,8 @@ int jobfs_new(const Plan *plan, int root_fd, const char *image_dir, const char *
         r = places_new(plan, fs->source_path, &fs->places, e);
         if (r == 0)
                 r = skeleton_directories(fs, &directories);
-        if (r == 0 && places_system(fs->places) >= 0)
-                r = root_make_system(root_fd, places_system(fs->places), hostname,
-                                plan->network == NETWORK_HOST, directories, e);
-        else if (r == 0)
-                r = root_make(root_fd, hostname, plan->network == NETWORK_HOST, directories, e);
+        if (r == 0)
+                r = root_make(root_fd, places_system(fs->places), directories, e);
         if (r == 0)
                 r = places_make_files(fs->places, root_fd);
         if (r < 0)
@@ -204,7 +202,7 @@ int jobfs_new(const Plan *plan, int root_fd, const char *image_dir, const char *
         return 0;
 }
 
-int jobfs_make_layer(JobFs *fs, Error *e)
+static int make_layer(JobFs *fs, Error *e)
 {
         const Limits *limits = &fs->plan->limits;
         _cleanup_free_ char *target = text_printf("%s/layer", fs->plan->run_dir);
@@ -404,30 +402,52 @@ static int add_sysfs(JobFs *fs, int proc_fd, Moves *moves)
         return 0;
 }
 
-/* Terminals of its own: PrivateDevices= shows those of the host. And of the control groups only its own,
- * where runtimes that size themselves look for their limits. */
-static int add_system_moves(int service_fd, Moves *moves, Error *e)
+/* Terminals of its own: PrivateDevices= shows those of the host. */
+static int add_terminals(Moves *moves, Error *e)
 {
         MountOption options[] = { { "source", "devpts" }, { "mode", "0620" }, { "ptmxmode", "0666" },
                 { "max", "64" }, { 0 } };
         int fd, r;
 
         r = mount_new("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, &fd, e);
-        if (r < 0)
-                return r;
-        moves_add(moves, fd, "/dev/pts", MOUNT_ATTACH);
-        r = mount_clone(service_fd, "",
-                        MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &fd);
+        if (r == 0)
+                moves_add(moves, fd, "/dev/pts", MOUNT_ATTACH);
+        return r;
+}
+
+/* Of the control groups only its own, where runtimes that size themselves look for their limits. */
+static int add_own_group(int service_fd, Moves *moves, Error *e)
+{
+        int fd, r = mount_clone(service_fd, "",
+                                MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
+                                &fd);
+
         if (r < 0)
                 return error_errno(e, r, "the job's control group cannot be shown to it");
         moves_add(moves, fd, "/sys/fs/cgroup", MOUNT_ATTACH);
         return 0;
 }
 
+int jobfs_prepare(JobFs *fs, const char *hostname, Error *e)
+{
+        int r = root_fill(fs->root_fd, places_system(fs->places) >= 0, hostname,
+                        fs->plan->network == NETWORK_HOST, e);
+
+        if (r == 0)
+                r = make_layer(fs, e);
+        if (r == 0)
+                r = places_add_system(fs->places, &fs->moves, e);
+        if (r < 0)
+                return r;
+        /* The stage runs on; only its name in the job's root goes, before /run is covered. */
+        moves_add(&fs->moves, -EBADF, STAGE_TARGET, MOUNT_ATTACH);
+        r = add_scratch_moves(fs, &fs->moves);
+        return r < 0 ? error_errno(e, r, "the job's scratch directories") : add_terminals(&fs->moves, e);
+}
+
 int jobfs_attach(JobFs *fs, int proc_fd, int service_fd, uid_t uid, gid_t gid, Error *e)
 {
         const Plan *plan = fs->plan;
-        Moves moves = { 0 };
         int r;
 
         fs->uid = uid;
@@ -443,24 +463,14 @@ int jobfs_attach(JobFs *fs, int proc_fd, int service_fd, uid_t uid, gid_t gid, E
                 r = resolve_allowed(fs);
         if (r < 0)
                 return r;
-        r = places_add_system(fs->places, &moves, e);
+        r = add_sysfs(fs, proc_fd, &fs->moves);
         if (r < 0)
-                return moves_do(&moves, proc_fd, r, e);
-        /* The stage runs on; only its name in the job's root goes, before /run is covered. */
-        moves_add(&moves, -EBADF, STAGE_TARGET, MOUNT_ATTACH);
-        r = add_scratch_moves(fs, &moves);
+                return error_errno(e, r, "the job's /sys");
+        r = add_own_group(service_fd, &fs->moves, e);
         if (r < 0)
-                error_errno(e, r, "the job's scratch directories");
-        if (r == 0) {
-                r = add_sysfs(fs, proc_fd, &moves);
-                if (r < 0)
-                        error_errno(e, r, "the job's /sys");
-        }
-        if (r == 0)
-                r = add_system_moves(service_fd, &moves, e);
-        if (r == 0)
-                moves_add(&moves, TAKE_FD(fs->workspace.job_fd), plan->cwd, MOUNT_ATTACH);
-        r = moves_do(&moves, proc_fd, r, e);
+                return r;
+        moves_add(&fs->moves, TAKE_FD(fs->workspace.job_fd), plan->cwd, MOUNT_ATTACH);
+        r = moves_do(&fs->moves, proc_fd, 0, e);
         return r < 0 ? r : places_attach(fs->places, proc_fd, e);
 }
 

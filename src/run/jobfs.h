@@ -12,8 +12,7 @@ typedef struct JobFs JobFs;
 /* Looks at the workspace and makes the skeleton of the root. On the host's side nothing is mounted yet.
  * image_dir: where the images of large layers are made; borrowed. -ENOTDIR, -ENOENT and -EACCES are the
  * working directory's, which is the job's fault; any other is not. */
-int jobfs_new(const Plan *plan, int root_fd, const char *image_dir, const char *hostname, JobFs **ret,
-                Error *e);
+int jobfs_new(const Plan *plan, int root_fd, const char *image_dir, JobFs **ret, Error *e);
 JobFs *jobfs_free(JobFs *fs);
 DEFINE_CLEANUP(JobFs *, jobfs_free)
 
@@ -26,8 +25,9 @@ typedef int (*JobFsOpen)(void *userdata, const char *path, int *ret_fd, Error *e
 /* Opens all of them, before anything is started. */
 int jobfs_open_sources(JobFs *fs, JobFsOpen open_source, void *userdata, Error *e);
 
-/* Makes the layer; needs nothing of the job, so it can be done while the manager works. */
-int jobfs_make_layer(JobFs *fs, Error *e);
+/* The layer, the files of /etc, and the mounts that need nothing of the stage: all that can be made while the
+ * manager works. hostname: may be NULL. */
+int jobfs_prepare(JobFs *fs, const char *hostname, Error *e);
 
 /* Puts everything into the held stage's root. service_fd: its control group. */
 int jobfs_attach(JobFs *fs, int proc_fd, int service_fd, uid_t uid, gid_t gid, Error *e);

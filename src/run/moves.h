@@ -16,5 +16,8 @@ typedef struct Moves {
 /* Takes fd; borrows target until they are moved. */
 void moves_add(Moves *moves, int fd, const char *target, MountAction action);
 
+/* Closes them where they are not moved after all. */
+void moves_clear(Moves *moves);
+
 /* Moves them where r is 0, and closes them in any case: 0, r, or what failed. */
 int moves_do(Moves *moves, int proc_fd, int r, Error *e);

@@ -13,6 +13,13 @@ int observers_prepare(Run *run, Error *e)
         return network_prepare(run, e);
 }
 
+int observers_listen(Run *run, Error *e)
+{
+        int r = network_listen(run);
+
+        return r < 0 ? error_errno(e, r, "the job's network") : 0;
+}
+
 int observers_attach(Run *run, Error *e)
 {
         static int (*const attach[])(Run * run, Error * e) = {

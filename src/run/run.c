@@ -272,8 +272,7 @@ static bool is_bad_cwd(Run *run, int r)
 static int prepare_files(Run *run)
 {
         Error e = ERROR_INIT;
-        int r = jobfs_new(run->plan, rundir_root_fd(run->dir), run->options.state_dir,
-                        run->outcome->host.hostname, &run->fs, &e);
+        int r = jobfs_new(run->plan, rundir_root_fd(run->dir), run->options.state_dir, &run->fs, &e);
 
         if (r < 0)
                 return is_bad_cwd(run, r) ? r : fail(run, "workspace_failed", NULL, &e);
@@ -413,9 +412,15 @@ static void start(Run *run)
                 (void) done(run);
                 return;
         }
-        r = run->fs ? jobfs_make_layer(run->fs, &e) : 0;
-        if (r < 0)
+        /* While systemd makes the sandbox. */
+        r = run->fs ? jobfs_prepare(run->fs, run->outcome->host.hostname, &e) : 0;
+        if (r < 0) {
                 (void) run_host_error(run, "layer_failed", NULL, &e);
+                return;
+        }
+        r = observers_listen(run, &e);
+        if (r < 0)
+                (void) run_host_error(run, "observers_failed", NULL, &e);
 }
 
 static Run *new_run(Engine *engine)

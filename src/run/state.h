@@ -156,6 +156,8 @@ int run_release(Run *run);
 
 /* Before the unit is asked for: what has to be there when the sandbox is made. */
 int observers_prepare(Run *run, Error *e);
+/* While systemd makes it. */
+int observers_listen(Run *run, Error *e);
 /* The stage is at the gate: from here on nothing of the job is missed. */
 int observers_attach(Run *run, Error *e);
 /* The main process has ended, or is over its time, and all that is left is frozen. */

@@ -43,7 +43,6 @@ static int call_sink_new(void *userdata)
 
 int network_prepare(Run *run, Error *e)
 {
-        SinkCall call = { .error = ERROR_INIT };
         int r;
 
         if (run->plan->network != NETWORK_NONE)
@@ -57,8 +56,16 @@ int network_prepare(Run *run, Error *e)
                 return -ENOMEM;
         run->network->egress = egress_new();
         run->network->packets = malloc(sizeof(*run->network->packets) * BATCH_MAX);
-        if (!run->network->egress || !run->network->packets)
-                return -ENOMEM;
+        return run->network->egress && run->network->packets ? 0 : -ENOMEM;
+}
+
+int network_listen(Run *run)
+{
+        SinkCall call = { .error = ERROR_INIT };
+        int r;
+
+        if (!run->network)
+                return 0;
         r = namespace_call(run->netns_fd, call_sink_new, &call);
         run->network->sink = call.sink;
         return r < 0 ? outcome_blind_spot(run->outcome,

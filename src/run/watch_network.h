@@ -9,6 +9,7 @@
 typedef struct NetworkWatch NetworkWatch;
 
 int network_prepare(Run *run, Error *e);
+int network_listen(Run *run);
 int network_attach(Run *run, Error *e);
 /* An event of the trace of processes. */
 void network_trace(Run *run, const TraceEvent *event);

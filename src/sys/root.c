@@ -184,10 +184,8 @@ static int copy_system_links(int root_fd, int system_fd)
         return r;
 }
 
-static int make_root(int root_fd, int system_fd, const char *hostname, bool host_network,
-                char *const *directories, Error *e)
+int root_make(int root_fd, int system_fd, char *const *directories, Error *e)
 {
-        _cleanup_close_ int etc = -EBADF;
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < ELEMENTSOF(skeleton); i++)
@@ -196,28 +194,21 @@ static int make_root(int root_fd, int system_fd, const char *hostname, bool host
                 r = mkdir_parents_at(root_fd, directories[i] + 1, 0755, 0, 0, NULL);
         if (r == 0)
                 r = system_fd >= 0 ? copy_system_links(root_fd, system_fd) : make_merged_links(root_fd, e);
-        if (r == 0) {
-                etc = openat(root_fd, "etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-                r = etc < 0 ? -errno : 0;
-        }
-        if (r == 0 && system_fd < 0)
-                r = copy_etc(etc);
-        if (r == 0)
-                r = make_etc(etc, hostname, host_network);
         if (r < 0 && e && e->text[0] == '\0')
                 error_errno(e, r, "the job's root directory cannot be made");
         return r;
 }
 
-int root_make(int root_fd, const char *hostname, bool host_network, char *const *directories, Error *e)
+int root_fill(int root_fd, bool other_system, const char *hostname, bool host_network, Error *e)
 {
-        return make_root(root_fd, -EBADF, hostname, host_network, directories, e);
-}
+        _cleanup_close_ int etc = openat(root_fd, "etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int r = etc < 0 ? -errno : 0;
 
-int root_make_system(int root_fd, int system_fd, const char *hostname, bool host_network,
-                char *const *directories, Error *e)
-{
-        return make_root(root_fd, system_fd, hostname, host_network, directories, e);
+        if (r == 0 && !other_system)
+                r = copy_etc(etc);
+        if (r == 0)
+                r = make_etc(etc, hostname, host_network);
+        return r < 0 ? error_errno(e, r, "the job's /etc cannot be made") : 0;
 }
 
 int root_add_user(int root_fd, uid_t uid, gid_t gid, const char *home, Error *e)
