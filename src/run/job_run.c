@@ -177,10 +177,6 @@ static int begin(Context *c, Error *e)
                 return r;
         options.keep = c->keep;
         if (c->plan->refusals.n == 0) {
-                r = keep_new(c->plan, c->state_dir, c->options.keep, &c->keep);
-                if (r < 0)
-                        return r;
-                options.keep = c->keep;
                 r = audit_started(c->plan);
                 if (r < 0)
                         r = outcome_blind_spot(c->outcome,
