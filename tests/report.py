@@ -13,6 +13,7 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -189,8 +190,10 @@ def write_state(directory):
     names = [HOSTILE[number].replace("\x00", "").replace("/", "\u2215") for number in range(len(HOSTILE))]
     state.run({names[n]: evil_text(n) for n in range(0, len(HOSTILE), 2)},
               {names[n]: evil_text(n) + b"\x1b[31m\xe2\x80\xae\xe2\x81\xa6" + evil_text(n - 1) for n in range(len(HOSTILE))})
-    state.run({"moved-on": b"before\n", "linked": b"l\n"}, {"moved-on": b"SECRET-1\n", "linked": b"SECRET-2\n", "bytes": b"\xff\x00"},
-              then={"moved-on": b"other\n"})
+    state.run({"moved-on": b"before\n", "linked": b"l\n", "done": b"d\n", "gone": b"g\n"},
+              {"moved-on": b"SECRET-1\n", "linked": b"SECRET-2\n", "bytes": b"\xff\x00", "done": b"SECRET-6\n", "gone": None},
+              then={"moved-on": b"other\n", "done": b"SECRET-6\n"})
+    os.unlink(f"{directory}/w3/gone")
     os.unlink(f"{directory}/w3/linked")
     os.symlink(f"{directory}/w1/a", f"{directory}/w3/linked")
     state.run({}, {"long": b"x" * 100_000, "many": b"".join(b"%d\n" % n for n in range(9000)), "large": b"y\n" * 600_000})
@@ -198,6 +201,8 @@ def write_state(directory):
     state.run({}, {"a": b"SECRET-3\n"}, tamper=True)
     state.run({}, {"a": b"SECRET-4\n"}, kept="off")
     state.run({}, {"a": b"lost\n"})
+    state.run({"a": b"a\n"}, {"a": b"SECRET-7\n"})
+    shutil.rmtree(f"{directory}/w9")
     with open(f"{directory}/layers/{8:032x}/{digest(b'lost' + bytes([10]))}", "wb") as file:
         file.write(b"SECRET-5\n")
 
@@ -356,8 +361,8 @@ def test_diffs(page):
     text = "".join(sum(found[2].values(), []))
     check("</script><script>window.pwned=1</script>" in text and "\\x1b[31m\\xe2\\x80\\xae\\xe2\\x81\\xa6" in text, "they are shown")
     check(not set(text) & set("\x1b\u202e\u2066\u2028\U000e0041"), "what turns the text around is spelled out")
-    eq(found[3], {"moved-on": ["No diff: the workspace has something else there now"], "bytes": ["No diff: not text"],
-                  "linked": ["No diff: the workspace has something else there now"]}, "what is not shown")
+    other, done = ["No diff: the workspace has something else there now"], ["No diff: the workspace has the change already"]
+    eq(found[3], {"moved-on": other, "linked": other, "bytes": ["No diff: not text"], "done": done, "gone": done}, "what is not shown")
     eq(found[4]["large"], ["No diff: larger than 1 MiB"], "the large one")
     eq((len(found[4]["long"][0]) >> 10, found[4]["long"][1]), (16, "Cut here: the diff is longer."), "a long one")
     check(found[4]["many"][0].endswith("\n… 8000 more lines\n"), "one of many lines")
@@ -365,6 +370,7 @@ def test_diffs(page):
     check("its SHA-256 is another" in found[6][""][0], "another receipt")
     check("--keep" in found[7][""][0], "what was not kept")
     eq(found[8]["a"], ["No diff: what was kept of it is damaged"], "a damaged layer")
+    eq(found[9]["a"], ["No diff: the workspace is gone"], "without its workspace")
     page.js(LOOK.replace("NUMBER", "2"))
     tags, attributes, links, odd_parts = page.js(LOOK.replace("NUMBER", "2"))
     eq((set(tags) - TAGS, attributes, links, odd_parts), (set(), [], [], 0), "what the page is made of")
@@ -449,7 +455,7 @@ def make_page(qscope, chromium, directory, many):
 
 def make_diffs(qscope, chromium, directory):
     write_state(directory)
-    page = Page(chromium, f"{directory}/page.html", 8)
+    page = Page(chromium, f"{directory}/page.html", 9)
     page.qscope = qscope
     subprocess.run([qscope, "report", "--state-dir", directory, "-o", page.path, f"{directory}/receipts"], check=True)
     return page

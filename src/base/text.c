@@ -180,6 +180,49 @@ char *text_vprintf(const char *format, va_list ap)
         return vasprintf(&text, format, ap) < 0 ? NULL : text;
 }
 
+static ssize_t take(void *cookie, const char *data, size_t size)
+{
+        TextStream *stream = cookie;
+
+        if (stream->size + size >= stream->room) {
+                size_t room = (stream->size + size) * 2 + 1;
+                char *larger = realloc(stream->text, room);
+
+                if (!larger)
+                        return 0;
+                stream->text = larger;
+                stream->room = room;
+        }
+        memcpy(stream->text + stream->size, data, size);
+        stream->size += size;
+        stream->text[stream->size] = '\0';
+        return (ssize_t) size;
+}
+
+FILE *text_stream_open(TextStream *stream)
+{
+        *stream = (TextStream){ .text = calloc(1, 1), .room = 1 };
+        if (stream->text)
+                stream->f = fopencookie(stream, "w", (cookie_io_functions_t){ .write = take });
+        if (!stream->f) {
+                free(stream->text);
+                stream->text = NULL;
+        }
+        return stream->f;
+}
+
+char *text_stream_close(TextStream *stream, int r)
+{
+        bool failed = r < 0 || !stream->f || ferror(stream->f);
+
+        if (stream->f)
+                failed = fclose(stream->f) != 0 || failed;
+        if (!failed)
+                return stream->text;
+        free(stream->text);
+        return NULL;
+}
+
 char *text_printf(const char *format, ...)
 {
         va_list ap;

@@ -31,6 +31,19 @@ char *text_to_utf8(const void *data, size_t size, bool *ret_exact);
 char *text_printf(const char *format, ...) _printf_(1, 2);
 char *text_vprintf(const char *format, va_list ap) _printf_(1, 0);
 
+/* A text that is written in pieces; the struct must stay where it is. text_stream_open() returns NULL when
+ * out of memory, and then there is nothing to be closed, but may be; text_stream_close() the text, or NULL
+ * where r is negative or not all could be kept: open_memstream(3) loses without a word a piece for which
+ * there is no memory. */
+typedef struct TextStream {
+        FILE *f;
+        char *text;
+        size_t size, room; /* size is up to date after fflush() and at the end */
+} TextStream;
+
+FILE *text_stream_open(TextStream *stream);
+char *text_stream_close(TextStream *stream, int r);
+
 /* The rest of the line that begins with "NAME:", without the spaces and tabs before it, cut to the size; as
  * in /proc/PID/status. false: there is no such line, and value stays as it is. */
 bool text_field(const char *text, const char *name, char *value, size_t size);

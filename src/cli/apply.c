@@ -4,16 +4,15 @@
 
 #include "cli/cli.h"
 
-#include <getopt.h>
-
 #include "base/number.h"
+#include "cli/arguments.h"
 #include "core/verdict.h"
 #include "run/apply.h"
 
 typedef struct ApplyArguments {
         ApplyOptions options;
         char **select;
-        bool dry_run, yes, json, colour;
+        bool dry_run, yes, json, help, colour;
 } ApplyArguments;
 
 static int help(void)
@@ -37,60 +36,32 @@ static int help(void)
         return 0;
 }
 
-static int parse(int argc, char **argv, ApplyArguments *a, bool *ret_help)
-{
-        static const struct option options[] = {
-                { "dry-run", no_argument, NULL, 'n' },
-                { "yes", no_argument, NULL, 'y' },
-                { "select", required_argument, NULL, 's' },
-                { "force", no_argument, NULL, 'f' },
-                { "rollback", no_argument, NULL, 'r' },
-                { "json", no_argument, NULL, 'j' },
-                { "state-dir", required_argument, NULL, 'd' },
-                { "help", no_argument, NULL, 'h' },
-                { NULL },
-        };
-        int option;
+static const Argument table[] = {
+        { "--dry-run", ARGUMENT_SWITCH, offsetof(ApplyArguments, dry_run) },
+        { "-n", ARGUMENT_SWITCH, offsetof(ApplyArguments, dry_run) },
+        { "--yes", ARGUMENT_SWITCH, offsetof(ApplyArguments, yes) },
+        { "-y", ARGUMENT_SWITCH, offsetof(ApplyArguments, yes) },
+        { "--select", ARGUMENT_LIST, offsetof(ApplyArguments, select) },
+        { "--force", ARGUMENT_SWITCH, offsetof(ApplyArguments, options.force) },
+        { "--rollback", ARGUMENT_SWITCH, offsetof(ApplyArguments, options.rollback) },
+        { "--json", ARGUMENT_SWITCH, offsetof(ApplyArguments, json) },
+        { "--state-dir", ARGUMENT_VALUE, offsetof(ApplyArguments, options.state_dir) },
+        { "--help", ARGUMENT_SWITCH, offsetof(ApplyArguments, help) },
+        { "-h", ARGUMENT_SWITCH, offsetof(ApplyArguments, help) },
+};
 
-        opterr = 0;
-        while ((option = getopt_long(argc, argv, ":hny", options, NULL)) >= 0)
-                switch (option) {
-                case 'n':
-                        a->dry_run = true;
-                        break;
-                case 'y':
-                        a->yes = true;
-                        break;
-                case 's':
-                        if (strv_extend(&a->select, optarg) < 0)
-                                return -ENOMEM;
-                        break;
-                case 'f':
-                        a->options.force = true;
-                        break;
-                case 'r':
-                        a->options.rollback = true;
-                        break;
-                case 'j':
-                        a->json = true;
-                        break;
-                case 'd':
-                        a->options.state_dir = optarg;
-                        break;
-                case 'h':
-                        *ret_help = true;
-                        return 0;
-                case ':':
-                        return cli_usage("apply", "%s: a value is missing", argv[optind - 1]);
-                default:
-                        return cli_usage("apply", "%s: there is no such option", argv[optind - 1]);
-                }
-        if (argc - optind != 1)
-                return cli_usage("apply", argc == optind ? "which receipt?" : "one receipt at a time");
-        a->options.receipt_path = argv[optind];
+static int parse(char **argv, ApplyArguments *a, Error *e)
+{
+        int n = arguments_parse(argv, table, ELEMENTSOF(table), a, e);
+
+        if (n < 0 || a->help)
+                return n;
+        if (n != 1)
+                return error_set(e, -EINVAL, n == 0 ? "which receipt?" : "one receipt at a time");
+        a->options.receipt_path = argv[0];
         a->options.select = a->select;
         if (a->options.rollback && (a->select || a->dry_run))
-                return cli_usage("apply", "--rollback goes with neither --select nor --dry-run");
+                return error_set(e, -EINVAL, "--rollback goes with neither --select nor --dry-run");
         return 0;
 }
 
@@ -383,21 +354,22 @@ static int run(const ApplyArguments *a, Apply *apply)
         return r != 0 ? r : commit(a, apply);
 }
 
-int cli_apply(int argc, char **argv)
+int cli_apply(_unused_ int argc, char **argv)
 {
         ApplyArguments arguments = { .colour = cli_wants_colour() };
         _cleanup_(apply_freep) Apply *apply = NULL;
-        bool wants_help = false;
         Error e = ERROR_INIT;
-        int r = parse(argc, argv, &arguments, &wants_help), status;
+        int r, status;
 
-        if (wants_help)
+        if (parse(argv, &arguments, &e) < 0) {
+                r = cli_usage("apply", "%s", e.text);
+        } else if (arguments.help) {
                 r = help();
-        else if (r == 0 && geteuid() != 0) {
+        } else if (geteuid() != 0) {
                 error_set(&e, -EPERM,
                                 "apply must be run as root (sudo qscope apply …): what is kept of a run is root's");
                 r = cli_fail(EXIT_HOST, &e);
-        } else if (r == 0) {
+        } else {
                 r = apply_open(&arguments.options, &apply, &status, &e);
                 r = r < 0 ? cli_fail(status, &e) : run(&arguments, apply);
         }

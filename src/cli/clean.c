@@ -5,20 +5,20 @@
 
 #include "cli/cli.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 
 #include "base/number.h"
 #include "base/text.h"
+#include "cli/arguments.h"
 #include "core/plan.h"
 #include "run/keep.h"
 #include "run/rundir.h"
 
 typedef struct CleanArguments {
         KeepRules rules;
-        const char *state_dir;
+        const char *layer_age, *layer_total, *layer_count, *receipt_age, *receipt_total, *state_dir;
         char **discard;
-        bool dry_run, yes, list, json;
+        bool dry_run, yes, list, json, help;
 } CleanArguments;
 
 static int help(void)
@@ -44,81 +44,55 @@ static int help(void)
         return 0;
 }
 
-enum { LAYER_AGE = 256, LAYER_TOTAL, LAYER_COUNT, RECEIPT_AGE, RECEIPT_TOTAL };
+static const Argument table[] = {
+        { "--dry-run", ARGUMENT_SWITCH, offsetof(CleanArguments, dry_run) },
+        { "-n", ARGUMENT_SWITCH, offsetof(CleanArguments, dry_run) },
+        { "--yes", ARGUMENT_SWITCH, offsetof(CleanArguments, yes) },
+        { "-y", ARGUMENT_SWITCH, offsetof(CleanArguments, yes) },
+        { "--list", ARGUMENT_SWITCH, offsetof(CleanArguments, list) },
+        { "--discard", ARGUMENT_LIST, offsetof(CleanArguments, discard) },
+        { "--layer-age", ARGUMENT_VALUE, offsetof(CleanArguments, layer_age) },
+        { "--layer-total", ARGUMENT_VALUE, offsetof(CleanArguments, layer_total) },
+        { "--layer-count", ARGUMENT_VALUE, offsetof(CleanArguments, layer_count) },
+        { "--receipt-age", ARGUMENT_VALUE, offsetof(CleanArguments, receipt_age) },
+        { "--receipt-total", ARGUMENT_VALUE, offsetof(CleanArguments, receipt_total) },
+        { "--json", ARGUMENT_SWITCH, offsetof(CleanArguments, json) },
+        { "--state-dir", ARGUMENT_VALUE, offsetof(CleanArguments, state_dir) },
+        { "--help", ARGUMENT_SWITCH, offsetof(CleanArguments, help) },
+        { "-h", ARGUMENT_SWITCH, offsetof(CleanArguments, help) },
+};
 
-static int parse_rule(int option, const char *text, KeepRules *rules)
+static int take_rules(CleanArguments *a, Error *e)
 {
-        switch (option) {
-        case LAYER_AGE:
-                return parse_age(text, &rules->age);
-        case LAYER_TOTAL:
-                return parse_size(text, &rules->total);
-        case LAYER_COUNT:
-                return parse_u64(text, &rules->count);
-        case RECEIPT_AGE:
-                return parse_age(text, &rules->receipt_age);
-        default:
-                return parse_size(text, &rules->receipt_total);
-        }
+        const struct {
+                const char *text;
+                int (*parse)(const char *text, uint64_t *ret);
+                uint64_t *ret;
+        } rules[] = {
+                { a->layer_age, parse_age, &a->rules.age },
+                { a->layer_total, parse_size, &a->rules.total },
+                { a->layer_count, parse_u64, &a->rules.count },
+                { a->receipt_age, parse_age, &a->rules.receipt_age },
+                { a->receipt_total, parse_size, &a->rules.receipt_total },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(rules); i++)
+                if (rules[i].text && rules[i].parse(rules[i].text, rules[i].ret) < 0)
+                        return error_set(e, -EINVAL, "\"%s\": is no such age, size or number", rules[i].text);
+        return 0;
 }
 
-static int parse(int argc, char **argv, CleanArguments *a, bool *ret_help)
+static int parse(char **argv, CleanArguments *a, Error *e)
 {
-        static const struct option options[] = {
-                { "dry-run", no_argument, NULL, 'n' },
-                { "yes", no_argument, NULL, 'y' },
-                { "list", no_argument, NULL, 'l' },
-                { "discard", required_argument, NULL, 'x' },
-                { "layer-age", required_argument, NULL, LAYER_AGE },
-                { "layer-total", required_argument, NULL, LAYER_TOTAL },
-                { "layer-count", required_argument, NULL, LAYER_COUNT },
-                { "receipt-age", required_argument, NULL, RECEIPT_AGE },
-                { "receipt-total", required_argument, NULL, RECEIPT_TOTAL },
-                { "json", no_argument, NULL, 'j' },
-                { "state-dir", required_argument, NULL, 'd' },
-                { "help", no_argument, NULL, 'h' },
-                { NULL },
-        };
-        int option;
+        int n = arguments_parse(argv, table, ELEMENTSOF(table), a, e);
 
-        opterr = 0;
-        while ((option = getopt_long(argc, argv, ":hny", options, NULL)) >= 0)
-                switch (option) {
-                case 'n':
-                        a->dry_run = true;
-                        break;
-                case 'y':
-                        a->yes = true;
-                        break;
-                case 'l':
-                        a->list = true;
-                        break;
-                case 'j':
-                        a->json = true;
-                        break;
-                case 'd':
-                        a->state_dir = optarg;
-                        break;
-                case 'x':
-                        if (strv_extend(&a->discard, optarg) < 0)
-                                return -ENOMEM;
-                        break;
-                case 'h':
-                        *ret_help = true;
-                        return 0;
-                case ':':
-                        return cli_usage("clean", "%s: a value is missing", argv[optind - 1]);
-                case '?':
-                        return cli_usage("clean", "%s: there is no such option", argv[optind - 1]);
-                default:
-                        if (parse_rule(option, optarg, &a->rules) < 0)
-                                return cli_usage("clean", "\"%s\": is no such age, size or number", optarg);
-                }
-        if (argc > optind)
-                return cli_usage("clean", "\"%s\": no argument is wanted", argv[optind]);
+        if (n < 0 || a->help)
+                return n;
+        if (n > 0)
+                return error_set(e, -EINVAL, "\"%s\": no argument is wanted", argv[0]);
         if (a->discard && (a->list || a->dry_run))
-                return cli_usage("clean", "--discard goes with neither --list nor --dry-run");
-        return 0;
+                return error_set(e, -EINVAL, "--discard goes with neither --list nor --dry-run");
+        return take_rules(a, e);
 }
 
 /* --- layers by hand --- */
@@ -249,28 +223,32 @@ static int clean(const CleanArguments *a)
         return 0;
 }
 
-int cli_clean(int argc, char **argv)
+/* An option stands over the configuration, but not over one that does not parse. */
+static int run(CleanArguments *a, char **argv)
+{
+        Error e = ERROR_INIT, broken = ERROR_INIT;
+        int r = keep_rules_load(&a->rules, &broken);
+
+        if (parse(argv, a, &e) < 0)
+                return cli_usage("clean", "%s", e.text);
+        if (a->help)
+                return help();
+        if (r < 0)
+                return cli_fail(EXIT_USAGE, &broken);
+        if (geteuid() != 0) {
+                error_set(&e, -EPERM, "clean must be run as root (sudo qscope clean)");
+                return cli_fail(EXIT_HOST, &e);
+        }
+        if (a->list)
+                return keep_list(a->state_dir, list_one, a, &e) < 0 ? cli_fail(EXIT_HOST, &e) : 0;
+        return a->discard ? discard(a) : clean(a);
+}
+
+int cli_clean(_unused_ int argc, char **argv)
 {
         CleanArguments arguments = { .state_dir = STATE_DIR };
-        Error e = ERROR_INIT;
-        bool wants_help = false;
-        int r = keep_rules_load(&arguments.rules, &e), broken = r;
+        int r = run(&arguments, argv);
 
-        r = parse(argc, argv, &arguments, &wants_help);
-        if (r < 0)
-                r = EXIT_HOST;
-        else if (wants_help)
-                r = help();
-        else if (r == 0 && broken < 0)
-                r = cli_fail(EXIT_USAGE, &e);
-        else if (r == 0 && geteuid() != 0) {
-                error_set(&e, -EPERM, "clean must be run as root (sudo qscope clean)");
-                r = cli_fail(EXIT_HOST, &e);
-        } else if (r == 0 && arguments.list)
-                r = keep_list(arguments.state_dir, list_one, &arguments, &e) < 0 ? cli_fail(EXIT_HOST, &e)
-                                                                                 : 0;
-        else if (r == 0)
-                r = arguments.discard ? discard(&arguments) : clean(&arguments);
         strv_free(arguments.discard);
         return r;
 }

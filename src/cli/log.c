@@ -5,11 +5,11 @@
 
 #include "cli/cli.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <time.h>
 
 #include "base/number.h"
+#include "cli/arguments.h"
 #include "cli/log_time.h"
 #include "run/receipt_check.h"
 #include "sys/host.h"
@@ -18,7 +18,7 @@
 #define COLUMN_MAX 128
 
 typedef struct LogArguments {
-        const char *job_id, *verdict;
+        const char *job_id, *verdict, *since_text, *until_text;
         uint64_t since, until; /* UNKNOWN: no bound */
         bool follow, verify, json, help;
 } LogArguments;
@@ -53,63 +53,38 @@ static bool is_verdict(const char *text)
         return false;
 }
 
-static int take_option(int option, LogArguments *a, Error *e)
-{
-        switch (option) {
-        case 'f':
-                a->follow = true;
-                return 0;
-        case 'v':
-                a->verify = true;
-                return 0;
-        case 'j':
-                a->json = true;
-                return 0;
-        case 'h':
-                a->help = true;
-                return 0;
-        case 's':
-                return log_time_parse(optarg, now_realtime(), &a->since, e);
-        case 'u':
-                return log_time_parse(optarg, now_realtime(), &a->until, e);
-        case 'V':
-                a->verdict = optarg;
-                return is_verdict(optarg) ? 0 : error_set(e, -EINVAL, "\"%s\" is not a verdict", optarg);
-        default:
-                assert(false);
-                return -EINVAL;
-        }
-}
+static const Argument table[] = {
+        { "--follow", ARGUMENT_SWITCH, offsetof(LogArguments, follow) },
+        { "-f", ARGUMENT_SWITCH, offsetof(LogArguments, follow) },
+        { "--since", ARGUMENT_VALUE, offsetof(LogArguments, since_text) },
+        { "--until", ARGUMENT_VALUE, offsetof(LogArguments, until_text) },
+        { "--verdict", ARGUMENT_VALUE, offsetof(LogArguments, verdict) },
+        { "--verify", ARGUMENT_SWITCH, offsetof(LogArguments, verify) },
+        { "--json", ARGUMENT_SWITCH, offsetof(LogArguments, json) },
+        { "--help", ARGUMENT_SWITCH, offsetof(LogArguments, help) },
+        { "-h", ARGUMENT_SWITCH, offsetof(LogArguments, help) },
+};
 
-static int parse(int argc, char **argv, LogArguments *a, Error *e)
+static int parse(char **argv, LogArguments *a, Error *e)
 {
-        static const struct option options[] = {
-                { "follow", no_argument, NULL, 'f' },
-                { "since", required_argument, NULL, 's' },
-                { "until", required_argument, NULL, 'u' },
-                { "verdict", required_argument, NULL, 'V' },
-                { "verify", no_argument, NULL, 'v' },
-                { "json", no_argument, NULL, 'j' },
-                { "help", no_argument, NULL, 'h' },
-                { 0 },
-        };
-        int option, r = 0;
+        int n, r = 0;
 
         *a = (LogArguments){ .since = UNKNOWN, .until = UNKNOWN };
-        opterr = 0;
-        while (r == 0 && (option = getopt_long(argc, argv, "fh", options, NULL)) >= 0)
-                r = option == '?' ? error_set(e, -EINVAL, "%s: not an option, or one without its value",
-                                                    argv[optind - 1])
-                                  : take_option(option, a, e);
-        if (r < 0 || a->help)
-                return r;
-        if (optind < argc)
-                a->job_id = argv[optind++];
-        if (optind < argc)
-                return error_set(e, -EINVAL, "\"%s\" is one argument too many", argv[optind]);
-        if (a->follow && (a->verify || a->until != UNKNOWN))
+        n = arguments_parse(argv, table, ELEMENTSOF(table), a, e);
+        if (n < 0 || a->help)
+                return n;
+        a->job_id = argv[0];
+        if (n > 1)
+                return error_set(e, -EINVAL, "\"%s\" is one argument too many", argv[1]);
+        if (a->verdict && !is_verdict(a->verdict))
+                return error_set(e, -EINVAL, "\"%s\" is not a verdict", a->verdict);
+        if (a->follow && (a->verify || a->until_text))
                 return error_set(e, -EINVAL, "--follow does not go with --verify or --until");
-        return 0;
+        if (a->since_text)
+                r = log_time_parse(a->since_text, now_realtime(), &a->since, e);
+        if (r == 0 && a->until_text)
+                r = log_time_parse(a->until_text, now_realtime(), &a->until, e);
+        return r;
 }
 
 /* --- one record --- */
@@ -316,13 +291,13 @@ static int conclude(const LogArguments *a, const Tally *tally)
         return tally->bad > 0;
 }
 
-int cli_log(int argc, char **argv)
+int cli_log(_unused_ int argc, char **argv)
 {
         _cleanup_(journal_freep) Journal *journal = NULL;
         LogArguments arguments;
         Tally tally = { 0 };
         Error e = ERROR_INIT;
-        int r = parse(argc, argv, &arguments, &e), status;
+        int r = parse(argv, &arguments, &e), status;
 
         if (r < 0)
                 return cli_usage("log", "%s", e.text);

@@ -121,12 +121,12 @@ static int print_command(const Page *p)
 {
         const cJSON *argv = view_get(p->receipt, "argv"), *word;
         _cleanup_free_ char *line = NULL;
-        size_t size = 0;
+        TextStream stream;
         FILE *out;
 
         if (!cJSON_IsArray(argv))
                 return 0;
-        out = open_memstream(&line, &size);
+        out = text_stream_open(&stream);
         if (!out)
                 return -ENOMEM;
         cJSON_ArrayForEach(word, argv)
@@ -135,13 +135,14 @@ static int print_command(const Page *p)
 
                 if (text)
                         print_word(out, text, word == argv->child);
-                if (ftell(out) > (long) COMMAND_MAX)
+                if (fflush(out) != 0 || stream.size > COMMAND_MAX)
                         break;
         }
-        if (fclose(out) != 0)
+        line = text_stream_close(&stream, 0);
+        if (!line)
                 return -ENOMEM;
         label(p, "command");
-        put_bytes(p, line, size, COMMAND_MAX);
+        put_bytes(p, line, stream.size, COMMAND_MAX);
         fputc('\n', p->f);
         return 0;
 }

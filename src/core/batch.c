@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/number.h"
+#include "base/text.h"
 #include "core/csv.h"
 #include "core/receipt_view.h"
 
@@ -57,9 +58,8 @@ static char *make_line(const BatchEnd *end)
 /* "expected_exit;leftover" */
 static char *join_codes(const cJSON *receipt)
 {
-        char *text = NULL;
-        size_t size = 0;
-        FILE *out = open_memstream(&text, &size);
+        TextStream stream;
+        FILE *out = text_stream_open(&stream);
         const cJSON *reason;
         bool first = true;
 
@@ -72,10 +72,7 @@ static char *join_codes(const cJSON *receipt)
                 (void) fprintf(out, "%s%s", first ? "" : ";", code ? code : "?");
                 first = false;
         }
-        if (fclose(out) == 0)
-                return text;
-        free(text);
-        return NULL;
+        return text_stream_close(&stream, 0);
 }
 
 static int write_record(FILE *out, const BatchEnd *end)
@@ -142,18 +139,10 @@ static int write_row(FILE *out, const BatchEnd *end)
 
 static char *write_text(int (*write)(FILE *out, const BatchEnd *end), const BatchEnd *end)
 {
-        char *text = NULL;
-        size_t size = 0;
-        FILE *out = open_memstream(&text, &size);
-        int r;
+        TextStream stream;
+        FILE *out = text_stream_open(&stream);
 
-        if (!out)
-                return NULL;
-        r = write(out, end);
-        if (fclose(out) == 0 && r == 0)
-                return text;
-        free(text);
-        return NULL;
+        return text_stream_close(&stream, out ? write(out, end) : -ENOMEM);
 }
 
 int batch_row_make(const BatchEnd *end, BatchRow *ret)

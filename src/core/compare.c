@@ -622,9 +622,8 @@ char *comparison_text(const cJSON *comparison, bool colour)
 {
         uint64_t total = view_number(comparison, "total");
         const cJSON *item;
-        char *text = NULL;
-        size_t size;
-        FILE *f = open_memstream(&text, &size);
+        TextStream stream;
+        FILE *f = text_stream_open(&stream);
         int r = 0;
 
         if (!f)
@@ -636,9 +635,5 @@ char *comparison_text(const cJSON *comparison, bool colour)
         }
         if (r == 0 && view_true(comparison, "truncated"))
                 (void) fprintf(f, "  … %" PRIu64 " more\n", total - COMPARE_LISTED_MAX);
-        if (fclose(f) != 0 || r < 0) {
-                free(text);
-                return NULL;
-        }
-        return text;
+        return text_stream_close(&stream, r);
 }

@@ -261,13 +261,12 @@ static void put_blind_spots(const Page *p, const cJSON *explanation)
 
 char *explanation_text(const cJSON *explanation, bool colour)
 {
-        _cleanup_free_ char *text = NULL;
-        Page p = { .bold = colour ? "\033[1m" : "",
+        TextStream stream;
+        Page p = { .f = text_stream_open(&stream),
+                .bold = colour ? "\033[1m" : "",
                 .dim = colour ? "\033[2m" : "",
                 .off = colour ? "\033[0m" : "" };
-        size_t size = 0;
 
-        p.f = open_memstream(&text, &size);
         if (!p.f)
                 return NULL;
         put_head(&p, explanation, colour);
@@ -275,10 +274,5 @@ char *explanation_text(const cJSON *explanation, bool colour)
         put_signs(&p, explanation);
         put_facts(&p, explanation);
         put_blind_spots(&p, explanation);
-        /* Two calls: fclose() alone would free what could not be written without a word. */
-        if (fflush(p.f) != 0) {
-                (void) fclose(p.f);
-                return NULL;
-        }
-        return fclose(p.f) == 0 ? TAKE_PTR(text) : NULL;
+        return text_stream_close(&stream, 0);
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/number.h"
+#include "base/text.h"
 #include "core/plan_parts.h"
 
 #define LINE_WIDTH 100
@@ -191,27 +192,14 @@ static void put_shell_line(FILE *out, char *const *words)
         (void) fputc('\n', out);
 }
 
-static char *finish(FILE *out, char **text, bool failed)
-{
-        if (ferror(out))
-                failed = true;
-        if (fclose(out) != 0 || failed) {
-                free(*text);
-                return NULL;
-        }
-        return *text;
-}
-
 char *plan_shell_line(char *const *words)
 {
-        char *text = NULL;
-        size_t size = 0;
-        FILE *out = open_memstream(&text, &size);
+        TextStream stream;
+        FILE *out = text_stream_open(&stream);
 
-        if (!out)
-                return NULL;
-        put_shell_line(out, words);
-        return finish(out, &text, false);
+        if (out)
+                put_shell_line(out, words);
+        return text_stream_close(&stream, 0);
 }
 
 static int put_row(FILE *out, const char *label, const char *text)
@@ -350,13 +338,8 @@ static int put_plan(FILE *out, const Plan *plan)
 
 char *plan_to_text(const Plan *plan)
 {
-        char *text = NULL;
-        size_t size = 0;
-        FILE *out = open_memstream(&text, &size);
-        int r;
+        TextStream stream;
+        FILE *out = text_stream_open(&stream);
 
-        if (!out)
-                return NULL;
-        r = put_plan(out, plan);
-        return finish(out, &text, r < 0);
+        return text_stream_close(&stream, out ? put_plan(out, plan) : -ENOMEM);
 }

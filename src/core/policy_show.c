@@ -3,6 +3,8 @@
 
 #include "core/policy.h"
 
+#include "base/text.h"
+
 static int put_json(FILE *out, const cJSON *item)
 {
         _cleanup_free_ char *text = item ? json_print_canonical(item) : NULL;
@@ -76,20 +78,11 @@ static int put_object(FILE *out, const cJSON *object, const cJSON *sources, bool
 
 char *policy_show(const Policy *policy)
 {
-        char *text = NULL;
-        size_t size = 0;
-        FILE *out = open_memstream(&text, &size);
-        int r;
+        TextStream stream;
+        FILE *out = text_stream_open(&stream);
 
         if (!out)
                 return NULL;
         (void) fprintf(out, "// policy %s, sha256 %s\n", policy->name, policy->sha256);
-        r = put_object(out, policy->document, policy->sources, true, 0);
-        if (ferror(out))
-                r = -ENOMEM;
-        if (fclose(out) != 0 || r < 0) {
-                free(text);
-                return NULL;
-        }
-        return text;
+        return text_stream_close(&stream, put_object(out, policy->document, policy->sources, true, 0));
 }

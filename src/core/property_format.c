@@ -208,18 +208,10 @@ static void put_value(FILE *out, const PropertyValue *value)
 
 char *property_format(const PropertyValue *value)
 {
-        char *text = NULL;
-        size_t size = 0;
-        FILE *out = open_memstream(&text, &size);
-        bool failed;
+        TextStream stream;
+        FILE *out = text_stream_open(&stream);
 
-        if (!out)
-                return NULL;
-        put_value(out, value);
-        failed = ferror(out);
-        if (fclose(out) != 0 || failed) {
-                free(text);
-                return NULL;
-        }
-        return text;
+        if (out)
+                put_value(out, value);
+        return text_stream_close(&stream, 0);
 }

@@ -4,8 +4,6 @@
  * between their common beginning and end is shown as a whole. */
 #include "core/textdiff.h"
 
-#include <stdarg.h>
-
 #include "base/array.h"
 #include "base/text.h"
 
@@ -28,10 +26,8 @@ typedef struct Diff {
         size_t head, tail;     /* common lines at both ends */
 } Diff;
 
-/* A string that grows. */
 typedef struct Out {
-        char *text;
-        size_t size, room;
+        FILE *f;
         unsigned lines, more; /* printed, and left out */
         bool colour;
 } Out;
@@ -152,33 +148,6 @@ static int compare(Diff *d)
 
 /* --- printing --- */
 
-static int put(Out *out, const char *format, ...) _printf_(2, 3);
-static int put(Out *out, const char *format, ...)
-{
-        _cleanup_free_ char *text = NULL;
-        size_t length;
-        va_list ap;
-
-        va_start(ap, format);
-        text = text_vprintf(format, ap);
-        va_end(ap);
-        if (!text)
-                return -ENOMEM;
-        length = strlen(text);
-        if (out->size + length + 1 > out->room) {
-                size_t room = (out->size + length + 1) * 2;
-                char *larger = realloc(out->text, room);
-
-                if (!larger)
-                        return -ENOMEM;
-                out->text = larger;
-                out->room = room;
-        }
-        memcpy(out->text + out->size, text, length + 1);
-        out->size += length;
-        return 0;
-}
-
 static const char *sign_colour(char sign)
 {
         return sign == '-' ? "\033[31m" : sign == '+' ? "\033[32m" : sign == '@' ? "\033[36m" : "";
@@ -205,6 +174,7 @@ static char *escape_line(const char *text, size_t size)
         return escaped;
 }
 
+/* Whatever could not be written is seen at the end. */
 static int put_line(Out *out, char sign, const Line *line)
 {
         bool ended = line->size > 0 && line->text[line->size - 1] == '\n', coloured;
@@ -219,8 +189,9 @@ static int put_line(Out *out, char sign, const Line *line)
                 return -ENOMEM;
         out->lines++;
         coloured = out->colour && sign != ' ';
-        return put(out, "%s%c%s%s\n%s", coloured ? sign_colour(sign) : "", sign, text,
+        (void) fprintf(out->f, "%s%c%s%s\n%s", coloured ? sign_colour(sign) : "", sign, text,
                         coloured ? "\033[0m" : "", ended ? "" : "\\ No newline at end of file\n");
+        return 0;
 }
 
 typedef struct Position {
@@ -271,7 +242,7 @@ static int put_hunk(Out *out, const Diff *d, Position p, Position end)
         int r = 0;
 
         if (out->lines < TEXTDIFF_LINES_MAX)
-                r = put(out, "%s@@ -%zu,%zu +%zu,%zu @@%s\n", out->colour ? sign_colour('@') : "",
+                (void) fprintf(out->f, "%s@@ -%zu,%zu +%zu,%zu @@%s\n", out->colour ? sign_colour('@') : "",
                                 p.i + (n > 0), n, p.k + (m > 0), m, out->colour ? "\033[0m" : "");
         while (r == 0 && (p.i < end.i || p.k < end.k)) {
                 if (p.i < end.i && d->removed[p.i])
@@ -287,7 +258,7 @@ static int put_hunk(Out *out, const Diff *d, Position p, Position end)
 static int put_all(Out *out, const Diff *d)
 {
         Position p = { 0, 0 };
-        int r = put(out, "%s", "");
+        int r = 0;
 
         while (r == 0 && !at_end(d, p)) {
                 Position start, end;
@@ -304,15 +275,16 @@ static int put_all(Out *out, const Diff *d)
                 p = end;
         }
         if (r == 0 && out->more > 0)
-                r = put(out, "… %u more lines\n", out->more);
+                (void) fprintf(out->f, "… %u more lines\n", out->more);
         return r;
 }
 
 char *textdiff(const char *before, size_t before_size, const char *after, size_t after_size, bool colour)
 {
-        Out out = { .colour = colour };
+        TextStream stream;
+        Out out = { .f = text_stream_open(&stream), .colour = colour };
         Diff d = { 0 };
-        int r = split(before, before_size, &d.a);
+        int r = out.f ? split(before, before_size, &d.a) : -ENOMEM;
 
         if (r == 0)
                 r = split(after, after_size, &d.b);
@@ -331,9 +303,5 @@ char *textdiff(const char *before, size_t before_size, const char *after, size_t
         free(d.b.items);
         free(d.removed);
         free(d.added);
-        if (r < 0) {
-                free(out.text);
-                return NULL;
-        }
-        return out.text;
+        return text_stream_close(&stream, r);
 }

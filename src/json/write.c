@@ -274,21 +274,16 @@ static char *print(const cJSON *item, bool indented, bool sorted, const char *en
 {
         Printer p = { .indented = indented, .sorted = sorted };
         locale_t saved;
-        char *text = NULL;
-        size_t size = 0;
+        TextStream stream;
 
-        p.out = open_memstream(&text, &size);
+        p.out = text_stream_open(&stream);
         if (!p.out)
                 return NULL;
         saved = uselocale(newlocale(LC_ALL_MASK, "C", (locale_t) 0)); /* static, cannot fail for "C" */
         print_value(&p, item, 0);
         (void) uselocale(saved);
         put(&p, end);
-        if (fclose(p.out) != 0 || p.error < 0) {
-                free(text);
-                return NULL;
-        }
-        return text;
+        return text_stream_close(&stream, p.error);
 }
 
 char *json_print(const cJSON *item, bool indented)

@@ -56,13 +56,17 @@ static int check_side(const Side *side, const ApplyNode *node, int r, const char
 
 static int read_before(const Apply *apply, const ApplyChange *change, Side *ret, ApplyDiff *diff)
 {
-        int r = -ENOENT;
+        const char *other = "the workspace has something else there now";
+        int r;
 
         if (!change->before.exists)
                 return 0;
-        if (apply->place)
-                r = workplace_read(apply->place, change->path, TEXTDIFF_BYTES_MAX, &ret->text, &ret->size);
-        return check_side(ret, &change->before, r, "the workspace has something else there now", diff);
+        if (!apply->place)
+                return say_why(diff, "the workspace is gone");
+        r = workplace_read(apply->place, change->path, TEXTDIFF_BYTES_MAX, &ret->text, &ret->size);
+        if (change->after.exists ? r == 0 && is_recorded(ret, &change->after) : r == -ENOENT)
+                other = "the workspace has the change already";
+        return check_side(ret, &change->before, r, other, diff);
 }
 
 static int read_after(const Apply *apply, const ApplyChange *change, Side *ret, ApplyDiff *diff)

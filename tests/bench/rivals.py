@@ -116,7 +116,9 @@ def same_sandbox(job):
             continue
         if name == "BindReadOnlyPaths":
             shown = [path for path in value.split() if not path.endswith(":/run/qscope-stage")]
-            value = " ".join([*shown, job.cwd])
+            # qscope attaches these itself.
+            attached = [f"-{mount['source']}" for mount in plan["mounts"] if mount["path"].startswith("/etc/")]
+            value = " ".join([*shown, *attached, job.cwd])
         words += ["-p", f"{name}={value}"]
     # systemd expands $NAME in a command line (systemd.service(5)).
     return [*words, "--", *(word.replace("$", "$$") for word in job.argv)], sorted(set(left_out))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/text.h"
 
+#include "alloc.h"
 #include "test.h"
 
 TEST(utf8_sequences)
@@ -142,6 +143,29 @@ TEST(fields)
         CHECK_STR(value, "77"); /* as it was */
         CHECK(text_field(status, "Uid", cut, sizeof(cut)));
         CHECK_STR(cut, "1 ");
+}
+
+static int write_pieces(_unused_ void *context)
+{
+        TextStream stream;
+        FILE *f = text_stream_open(&stream);
+        _cleanup_free_ char *text = NULL;
+
+        for (unsigned i = 0; f && i < 100; i++)
+                (void) fprintf(f, "%0100u\n", i);
+        text = text_stream_close(&stream, 0);
+        CHECK(!text || (stream.size == 10100 && strlen(text) == 10100));
+        return text ? 0 : -ENOMEM;
+}
+
+/* The whole text or none. */
+TEST(stream)
+{
+        TextStream stream;
+
+        CHECK(alloc_fail_each(write_pieces, NULL) > 0);
+        CHECK(text_stream_open(&stream));
+        CHECK(!text_stream_close(&stream, -EINVAL));
 }
 
 TEST_MAIN
