@@ -68,8 +68,9 @@ def measure(bench, group):
             WARM: batch(bench, top, jobs_file, at_a_time),
             COLD: batch(bench, top, jobs_file, at_a_time, "--fail-fast"),
             SAME: loops(same, count, at_a_time),
-            BUBBLEWRAP: loops(bubblewrap, count, at_a_time),
         }
+        if not rivals.lacking(bubblewrap):
+            all_of[BUBBLEWRAP] = loops(bubblewrap, count, at_a_time)
         if at_a_time == 1:
             all_of[ONE] = one_by_one(job, count)
         samples = measure_at(bench, group, at_a_time, all_of, count)
@@ -99,8 +100,9 @@ def tell(group, at_a_time, samples, first):
     warm = samples[WARM]
     if at_a_time == 1:
         group.figure("warm", "warm, one after the other, over qscope run", warm, samples[ONE])
-        group.figure("warm-bubblewrap", "warm, one after the other, over bubblewrap", warm, samples[BUBBLEWRAP])
     else:
         group.figure(None, f"warm at -j {at_a_time} over warm at -j 1", warm, first[WARM])
-        group.figure(None, f"warm at -j {at_a_time} over bubblewrap, {at_a_time} at a time", warm, samples[BUBBLEWRAP])
+    if BUBBLEWRAP in samples:
+        group.figure("warm-bubblewrap" if at_a_time == 1 else None,
+                     f"warm at -j {at_a_time} over bubblewrap, {at_a_time} at a time", warm, samples[BUBBLEWRAP])
     group.figure(None, f"warm over cold batch at -j {at_a_time}", warm, samples[COLD])
