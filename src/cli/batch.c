@@ -131,7 +131,7 @@ static void print_end(const Printer *p, const BatchArguments *a, const BatchResu
                         result->tally.done);
         if (left)
                 (void) fprintf(stderr, "; the next would have been number %" PRIu64 ", %s",
-                                result->tally.done + 1, left);
+                                result->first_left_number, left);
         else if (result->stopped)
                 (void) fputs("; more was to come", stderr);
         if (a->receipts && result->stopped)

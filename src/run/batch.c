@@ -18,9 +18,10 @@
 #define MEMORY_OF_A_JOB     MIB(256)
 /* Rows that wait for an earlier job: some hundred bytes each. When they are so many, no more are begun. */
 #define WINDOW 8192u
-/* Jobs are started ahead, so that the next is at its gate when it is its turn: as many as run at a time, each
- * in the sandbox made for it alone. systemd ends a unit that waits longer than this, so none is started ahead
- * of jobs that may take as long (and a minute for their end). */
+/* Jobs are started ahead, so that the next is at its gate when it is its turn, each in the sandbox made for
+ * it alone: as many as run at a time, and since making a sandbox takes longer than a short job, one more for
+ * each CPU. systemd ends a unit that waits longer than this, so none is started ahead of jobs that may take
+ * as long (and a minute for their end). */
 #define AHEAD_MAX      16u
 #define AHEAD_USEC     (10 * 60 * USEC_PER_SEC)
 #define AHEAD_END_USEC (60 * USEC_PER_SEC)
@@ -41,9 +42,9 @@ typedef struct Batch {
         uint64_t begin_usec, begun, shown; /* the latter two: numbers of jobs */
         uint64_t dismissed;                /* the first one; 0: none */
         BatchRow *rows;                    /* WINDOW of them, by number */
-        size_t running;
-        bool ended; /* the input */
-        int r;      /* why nothing more can be told */
+        size_t running, ahead;             /* the latter: how many may be ahead */
+        bool ended;                        /* the input */
+        int r;                             /* why nothing more can be told */
 } Batch;
 
 unsigned batch_default_jobs(void)
@@ -137,6 +138,7 @@ static void note_dismissed(Batch *b, JobItem *item)
         b->dismissed = item->number;
         free(b->result->first_left);
         b->result->first_left = TAKE_PTR(item->name);
+        b->result->first_left_number = item->number;
 }
 
 static void on_ended(void *userdata, int r, JobRunResult *result, const Error *e)
@@ -231,12 +233,13 @@ static int begin_one(Batch *b, JobItem *item)
 
 static bool is_room(const Batch *b)
 {
-        size_t jobs = b->options->jobs;
+        size_t jobs = b->options->jobs, ahead;
 
         if (b->running < jobs || b->options->fail_fast)
                 return b->running < jobs;
-        return engine_longest_usec(b->engine) < AHEAD_USEC - AHEAD_END_USEC &&
-               engine_ahead(b->engine) < MIN(jobs, AHEAD_MAX) && b->running < 3 * jobs;
+        /* How often as many as run at a time may come before it. */
+        ahead = jobs * ((AHEAD_USEC - AHEAD_END_USEC) / MAX(engine_longest_usec(b->engine), USEC_PER_SEC));
+        return engine_ahead(b->engine) < MIN(ahead, b->ahead) && b->running < 2 * jobs + b->ahead;
 }
 
 static bool may_begin(const Batch *b)
@@ -320,6 +323,7 @@ static void tell_rest(Batch *b)
 
                 b->result->stopped = r > 0;
                 b->result->first_left = r > 0 ? TAKE_PTR(item.name) : NULL;
+                b->result->first_left_number = item.number;
                 job_item_clear(&item);
         }
         if (b->result->signal != 0)
@@ -346,6 +350,7 @@ int batch_run(const BatchOptions *options, BatchResult *ret, Error *e)
                 r = finished_read(options->receipts_dir, &b.finished, e);
         if (r < 0)
                 return r;
+        b.ahead = MIN(options->jobs + batch_default_jobs(), AHEAD_MAX);
         b.rows = calloc(WINDOW, sizeof(*b.rows));
         r = b.rows ? engine_new(&b.engine) : -ENOMEM;
         if (r == 0) {

@@ -40,6 +40,7 @@ typedef struct BatchResult {
         int signal;       /* 0: it was not interrupted */
         bool stopped;     /* not all were begun */
         char *first_left; /* then the first that was not; NULL: unknown */
+        uint64_t first_left_number;
 } BatchResult;
 
 /* What the host bears at a time: one job for each CPU that qscope may use, and no more than there is memory
