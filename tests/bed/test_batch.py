@@ -235,6 +235,26 @@ def test_killed_and_resumed():
     contains(run.stdout, f"{count} of them from before", "table")
 
 
+@test(timeout=60)
+def test_resumed_under_another_policy():
+    """What ran under a policy that has been changed since is run again, whichever way it ended."""
+    top, receipts = write_jobs([job(["true"], job_id="one")]), scratch("r")
+
+    def resume(verdict, n):
+        status = {"pass": 0, "rejected": 3}[verdict]
+        run = batch(top, "--receipts", receipts, "--resume", "--jsonl", "-", status=status)
+        eq([line["verdict"] for line in lines_of(run.stdout)], [verdict], "verdicts")
+        eq(len(receipts_in(receipts)), n, "receipts")
+
+    os.mkdir(receipts)
+    with lib.policy_drop_in(deny_argv0=["true"]):
+        resume("rejected", 1)
+    resume("pass", 2)
+    resume("pass", 2)
+    with lib.policy_drop_in(deny_argv0=["t?ue"]):
+        resume("rejected", 3)
+
+
 @test("smoke", timeout=60)
 def test_interrupted():
     """Ctrl-C: what runs is ended, with receipts that say so, and it says where it was: which is the first
