@@ -118,6 +118,9 @@ def test_inputs():
     eq([line["job_id"] for line in lines_of(run.stdout)], ["n0", "n1"], "lines")
     for wrong in (f"{top}/no*.json", f"{top}/none", workspace()):
         batch(wrong, status=2)
+    run = batch(top, "--receipts", f"{top}/note.txt", "--jsonl", "-", status=2)
+    eq(run.stdout, "", "jobs whose receipts have no place")
+    contains(run.stderr, f"--receipts {top}/note.txt: ", "why")
 
 
 @test(timeout=60)
