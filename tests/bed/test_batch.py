@@ -133,6 +133,7 @@ def test_broken_in_the_middle():
     run = batch(write_jobs(jobs), "-j", "2", "--jsonl", scratch("lines"), status=2)
     lines = lines_of(read_bytes(scratch("lines")).decode())
     eq([line["verdict"] for line in lines], ["pass", None, None, None, "pass"], "verdicts")
+    eq([line["job_id"] for line in lines], ["n0", None, None, "n3", "n4"], "ids")
     check(all(line["error"] and line["input"] for line in lines[1:4]), f"lines: {lines}")
     contains(run.stdout, "5 jobs: 2 pass, 3 broken", "table")
 
