@@ -98,6 +98,46 @@ static int show(const char *name, bool json)
 
 /* --- lint --- */
 
+/* The file that is executed on this host for the rule's program; NULL: it is not here, or is no single one.
+ */
+static char *find_program(const char *rule)
+{
+        static const char *const directories[] = { "/usr/local/sbin", "/usr/local/bin", "/usr/sbin",
+                "/usr/bin" };
+
+        if (*rule == '/')
+                return realpath(rule, NULL);
+        for (size_t i = 0; i < ELEMENTSOF(directories); i++) {
+                _cleanup_free_ char *path = text_printf("%s/%s", directories[i], rule);
+                char *real = path ? realpath(path, NULL) : NULL;
+
+                if (real)
+                        return real;
+        }
+        return NULL;
+}
+
+/* The file itself is asked for, which a link's name does not allow: nothing would say so until a job fails.
+ */
+static int lint_links(const Policy *policy, char ***ret)
+{
+        char **allow = policy->root ? NULL : policy->exec.allow;
+        int r = 0;
+
+        for (size_t i = 0; allow && allow[i] && r == 0; i++) {
+                _cleanup_free_ char *real = find_program(allow[i]);
+                const ExecAsked asked = { .path = real };
+                const char *rule;
+
+                if (real && exec_rules_match(&policy->exec, &asked, &rule) == EXEC_DENIED && !rule)
+                        r = strv_extendf(ret,
+                                        "policy.allow_exec: %s is a link to %s here, which no rule allows: "
+                                        "programs are known by the file that is executed",
+                                        allow[i], real);
+        }
+        return r;
+}
+
 static int lint(const char *path)
 {
         _cleanup_(policy_freep) Policy *policy = NULL;
@@ -106,7 +146,7 @@ static int lint(const char *path)
 
         if (load_policy_file(policy_directories, path, &policy, &e) < 0)
                 return cli_fail(EXIT_USAGE, &e);
-        if (policy && policy_lint(policy, &found) < 0)
+        if (policy && (policy_lint(policy, &found) < 0 || lint_links(policy, &found) < 0))
                 return cli_fail(EXIT_HOST, &e);
         for (size_t i = 0; found && found[i]; i++) {
                 _cleanup_free_ char *line = text_printf("%s: %s", path, found[i]);

@@ -90,6 +90,14 @@ def test_lint():
     eq(run.status, 1, "exit status")
     contains(run.stdout, "policy.max.limits.memory is missing")
     eq(lib.qscope("policy", "lint", lib.write(lib.scratch("x.json.d/1.json"), "{}")).status, 0, "drop-in")
+    program, link = os.path.realpath("/usr/bin/env"), lib.scratch("link")
+    os.symlink(program, link)
+    for rules, doubts in (([link], 1), ([link, program], 0), ([os.path.basename(program), "no-such"], 0)):
+        linked = lib.write(lib.scratch("linked.json"),
+                           json.dumps({"extends": "default", "allow_exec": rules}))
+        run = lib.qscope("policy", "lint", linked)
+        eq(run.status, doubts, f"exit status with {rules}: {run.stdout}")
+        eq(run.stdout.count(f"{link} is a link to {program} here"), doubts, "links")
 
 
 @test()
