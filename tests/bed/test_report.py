@@ -112,3 +112,12 @@ def test_page():
     eq(qscope("report", "-o", scratch("no.html"), empty).status, 2, "nothing to read")
     check(not os.path.exists(scratch("no.html")), "there is a page of nothing")
     eq(qscope("report", "-o", scratch("no/page.html"), directory).status, 4, "nowhere to write")
+    # What was named and is not there.
+    gone = qscope("report", scratch("gone"))
+    eq((gone.status, gone.stdout), (2, ""), "a path that is not there")
+    contains(gone.stderr, "gone: cannot be read: No such file", "standard error")
+    some = qscope("report", scratch("gone"), directory)
+    eq((some.status, some.stdout != ""), (1, True), "one of two paths")
+    contains(some.stderr, "gone: cannot be read: No such file", "standard error")
+    eq(qscope("report", "-o", scratch("no.html"), f"{directory}/broken.json").status, 2, "not one receipt")
+    check(not os.path.exists(scratch("no.html")), "there is a page of nothing")
