@@ -39,7 +39,7 @@ static int help(void)
                     "attempts to leave, limits, output. The page needs nothing else, loads nothing and can be given\n"
                     "to others; nothing of a job becomes markup in it. Of a directory, all that ends in .json.\n\n"
                     "Where what a run changed is still kept for qscope apply, and the workspace still is as it was, the\n"
-                    "page has the text diffs. Such a page is its owner's alone; whoever gets it sees the contents.\n\n"
+                    "page has the text diffs. Such a page is its owner's alone; on standard output there are none.\n\n"
                     "Options:\n"
                     "  -o, --output FILE    where the page goes; - (the default) is standard output\n"
                     "  --title TEXT         what is written above (default: qscope report)\n"
@@ -254,6 +254,7 @@ int cli_report(_unused_ int argc, char **argv)
         if (a.help)
                 return help();
         plain = streq(a.output, "-");
+        a.no_diffs |= plain; /* who may read what becomes of it is not known */
         if (plain && isatty(STDOUT_FILENO))
                 return cli_usage("report", "where to? (-o FILE; a terminal does not show HTML)");
         r = list_files(argv, &files, &missing, &e);

@@ -78,6 +78,7 @@ def test_diffs():
     contains(text, "@@ -1,2 +1,2 @@\\n one\\n-two\\n+zwei\\n", "the page")
     contains(text, "\\u003cb\\u003e", "the page")
     eq(mode, 0o600, "mode")
+    lacks(qscope("report", run.receipt_path).stdout, "zwei\\n", "the page on standard output")
     text, mode = page("--no-diffs")
     lacks(text, "zwei\\n", "the page without diffs")
     eq(mode, 0o644, "mode")
@@ -97,7 +98,7 @@ def test_page():
     write(f"{directory}/broken.json", "{")
     write(f"{directory}/other.txt", "no receipt")
     page = scratch("page.html")
-    eq(qscope("report", "-o", page, "--title", "<Title>", directory).status, 0, "exit status")
+    eq(qscope("report", "-o", page, "--no-diffs", "--title", "<Title>", directory).status, 0, "exit status")
     text = read_bytes(page).decode()
     eq(text.count('class="row-data"'), 2, "receipts")
     for part in ("<img", "<b>", "<Title>", "</script><"):
