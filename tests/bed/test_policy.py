@@ -468,6 +468,9 @@ CHECKS = [
     (["sudo"], {}, 3, "denied_argv0"),
     (["true"], {"timeout_sec": 604800}, 3, "over_ceiling"),
     (["true"], {"cwd": "/etc"}, 3, "workspace_refused"),
+    (["true"], {"stdin": {"file": "ok"}, "files": [{"path": "x", "source": "ok"}]}, 0, "ok: "),
+    (["true"], {"stdin": {"file": "none"}}, 4, "job.stdin: "),
+    (["true"], {"files": [{"path": "x", "source": "/etc/shadow"}]}, 4, "job.files[0].source: /etc/shadow: "),
     (["true"], {"no_such_key": 1}, 2, "no_such_key"),
     (["true"], {"policy": "no-such"}, 2, "no-such"),
 ]
