@@ -111,10 +111,10 @@ static void print_change(const Apply *apply, size_t index)
         if (change->state == APPLY_UNSELECTED && !check->looked)
                 return;
         (void) printf("  %-10s  %s",
-                        change->state != APPLY_SELECTED  ? "held back"
-                        : check->found == FOUND_CONFLICT ? "CONFLICT"
-                        : check->found == FOUND_DONE     ? "is there"
-                                                         : kind_words[change->kind],
+                        check->found == FOUND_DONE        ? "is there"
+                        : change->state != APPLY_SELECTED ? "held back"
+                        : check->found == FOUND_CONFLICT  ? "CONFLICT"
+                                                          : kind_words[change->kind],
                         shown(change->path, path));
         print_facts(change);
         if (change->state != APPLY_SELECTED || *change->why)
@@ -203,7 +203,7 @@ static int add_paths(cJSON *object, const char *key, const Apply *apply, bool co
 
         for (size_t i = 0; list && i < plan->n; i++) {
                 const ApplyChange *change = &plan->items[i];
-                bool held = change->state != APPLY_SELECTED && change->state != APPLY_UNSELECTED;
+                bool held = apply_is_held(apply, i);
                 bool conflict = change->state == APPLY_SELECTED &&
                                 apply_check(apply, i)->found == FOUND_CONFLICT;
                 cJSON *item;

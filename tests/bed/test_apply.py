@@ -244,6 +244,10 @@ def test_held_back():
        [b"b\n", b"*.c text\n", b"*.c text\n", b"[core]\n", b"b\n"], "the others")
     eq(apply(run, "--yes", "--select", ".git", "--select", ".github").status, 1, "a directory is not its name")
     check(not os.path.exists(f"{top}/.git/hooks/pre-commit"), "the hook was applied")
+    # What has come by its name is there, and no longer held back.
+    applied(run, "--select", ".envrc")
+    again = apply(run, "--yes", "--json").line
+    eq(sorted([*(item["path"] for item in again["held"]), ".envrc"]), want, "held back after .envrc")
     applied(run, *(f"--select={path}" for path in want))
     eq(lib.read_bytes(f"{top}/.git/hooks/pre-commit"), b"h\n", "the hook")
 
