@@ -232,6 +232,10 @@ def test_held_back():
               "echo '*.c text' > a.txt; mkdir s; echo '*.c text' > s/.gitattributes; echo x >> .git/config;"
               "ln -s /etc/passwd out; ln -s ../../etc up; ln -s a in; echo b > a")
     run = passes(job(sh(script), cwd=top))
+    dry = apply(run, "--dry-run").stdout
+    contains(dry, "--select .envrc brings it)\n", "--dry-run")
+    contains(dry, "\n.envrc: held back: ", "--dry-run")
+    contains(dry, "+++ b/.envrc\n@@ -0,0 +1,1 @@\n+e\n", "--dry-run")
     done = apply(run, "--yes", "--json")
     eq(done.status, 1, "exit status")
     held = sorted(item["path"] for item in done.line["held"])
