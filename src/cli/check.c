@@ -172,7 +172,7 @@ static int print_json(const Checked *c)
         if (r == 0 && plan)
                 r = add_exec(object, c);
         line = r == 0 ? json_print(object, false) : NULL;
-        return line && fputs(line, stdout) >= 0 ? 0 : -EIO;
+        return r < 0 ? r : cli_put(line);
 }
 
 static void print_reasons(const char *path, const char *what, const ReasonList *reasons)

@@ -529,6 +529,20 @@ def test_check_as_another_user():
 
 
 @test()
+def test_nobody_reads():
+    """A pipe that was closed is told as that."""
+    path = lib.write_job({"argv": ["true"], "cwd": lib.workspace()})
+    for verb in (["plan", path], ["log", "--json"]):
+        reader, writer = os.pipe()
+        os.close(reader)
+        with os.fdopen(writer) as closed:
+            run = subprocess.run([lib.QSCOPE, *verb], stdout=closed, stderr=subprocess.PIPE, text=True, env=lib.CALLER,
+                                 check=False)
+        told = verb[0] == "plan" or run.returncode != 0  # the journal may be empty
+        eq(run.stderr, "qscope: standard output: Broken pipe\n" if told else "", "stderr")
+
+
+@test()
 def test_plan_and_by_hand():
     """plan has every property; the systemd-run line beside it can be typed as it is."""
     top = workspace({"a": "by hand\n"}, uid=0)
