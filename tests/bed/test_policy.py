@@ -468,6 +468,9 @@ CHECKS = [
     (["sudo"], {}, 3, "denied_argv0"),
     (["true"], {"timeout_sec": 604800}, 3, "over_ceiling"),
     (["true"], {"cwd": "/etc"}, 3, "workspace_refused"),
+    (["true"], {"stdin": {"file": "ok"}, "files": [{"path": "x", "source": "ok"}]}, 0, "ok: "),
+    (["true"], {"stdin": {"file": "none"}}, 4, "job.stdin: "),
+    (["true"], {"files": [{"path": "x", "source": "/etc/shadow"}]}, 4, "job.files[0].source: /etc/shadow: "),
     (["true"], {"no_such_key": 1}, 2, "no_such_key"),
     (["true"], {"policy": "no-such"}, 2, "no-such"),
 ]
@@ -523,6 +526,20 @@ def test_check_as_another_user():
         run = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", lib.QSCOPE, verb,
                               path], capture_output=True, text=True, env=lib.CALLER, check=False)
         eq(run.returncode, 0, f"exit status of {verb}: {run.stderr}")
+
+
+@test()
+def test_nobody_reads():
+    """A pipe that was closed is told as that."""
+    path = lib.write_job({"argv": ["true"], "cwd": lib.workspace()})
+    for verb in (["plan", path], ["log", "--json"]):
+        reader, writer = os.pipe()
+        os.close(reader)
+        with os.fdopen(writer) as closed:
+            run = subprocess.run([lib.QSCOPE, *verb], stdout=closed, stderr=subprocess.PIPE, text=True, env=lib.CALLER,
+                                 check=False)
+        told = verb[0] == "plan" or run.returncode != 0  # the journal may be empty
+        eq(run.stderr, "qscope: standard output: Broken pipe\n" if told else "", "stderr")
 
 
 @test()
