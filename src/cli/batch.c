@@ -134,8 +134,10 @@ static void print_end(const Printer *p, const BatchArguments *a, const BatchResu
                                 result->first_left_number, left);
         else if (result->stopped)
                 (void) fputs("; more was to come", stderr);
-        if (a->receipts && result->stopped)
-                (void) fprintf(stderr, "; the same with --resume runs the rest");
+        if (result->stopped)
+                (void) fputs(a->receipts ? "; the same with --resume runs the rest"
+                                         : "; without --receipts there is nothing to resume from",
+                                stderr);
         (void) fputc('\n', stderr);
 }
 

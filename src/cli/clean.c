@@ -64,21 +64,23 @@ static const Argument table[] = {
 
 static int take_rules(CleanArguments *a, Error *e)
 {
+        static const char age[] = "an age: 90s, 15min, 12h, 7d, 2w", size[] = "a size: bytes, 512M, 2G",
+                          count[] = "a number";
         const struct {
-                const char *text;
+                const char *text, *what;
                 int (*parse)(const char *text, uint64_t *ret);
                 uint64_t *ret;
         } rules[] = {
-                { a->layer_age, parse_age, &a->rules.age },
-                { a->layer_total, parse_size, &a->rules.total },
-                { a->layer_count, parse_u64, &a->rules.count },
-                { a->receipt_age, parse_age, &a->rules.receipt_age },
-                { a->receipt_total, parse_size, &a->rules.receipt_total },
+                { a->layer_age, age, parse_age, &a->rules.age },
+                { a->layer_total, size, parse_size, &a->rules.total },
+                { a->layer_count, count, parse_u64, &a->rules.count },
+                { a->receipt_age, age, parse_age, &a->rules.receipt_age },
+                { a->receipt_total, size, parse_size, &a->rules.receipt_total },
         };
 
         for (size_t i = 0; i < ELEMENTSOF(rules); i++)
                 if (rules[i].text && rules[i].parse(rules[i].text, rules[i].ret) < 0)
-                        return error_set(e, -EINVAL, "\"%s\": is no such age, size or number", rules[i].text);
+                        return error_set(e, -EINVAL, "\"%s\" is not %s", rules[i].text, rules[i].what);
         return 0;
 }
 

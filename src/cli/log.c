@@ -77,7 +77,9 @@ static int parse(char **argv, LogArguments *a, Error *e)
         if (n > 1)
                 return error_set(e, -EINVAL, "\"%s\" is one argument too many", argv[1]);
         if (a->verdict && !is_verdict(a->verdict))
-                return error_set(e, -EINVAL, "\"%s\" is not a verdict", a->verdict);
+                return error_set(e, -EINVAL,
+                                "\"%s\" is not a verdict: pass, fail, rejected, error or aborted",
+                                a->verdict);
         if (a->follow && (a->verify || a->until_text))
                 return error_set(e, -EINVAL, "--follow does not go with --verify or --until");
         if (a->since_text)

@@ -107,7 +107,8 @@ int log_time_parse(const char *text, uint64_t now_usec, uint64_t *ret_usec, Erro
                 r = parse_date(text, ret_usec);
         if (r < 0)
                 return error_set(e, r,
-                                "\"%s\" is not a time (2026-09-03, \"2026-09-03 08:01:02\", -2h, today)",
+                                "\"%s\" is not a time: 2026-09-03, \"2026-09-03 08:01:02\", @SECONDS, now, today, yesterday, "
+                                "or before now: -90s, -5min, -2h, -7d, -1w",
                                 text);
         return 0;
 }

@@ -5,6 +5,7 @@
 #include <locale.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <sys/stat.h>
 
 #include "sys/file.h"
 
@@ -81,7 +82,12 @@ bool cli_wants_colour(void)
 int cli_make_receipts(const char *path, Error *e)
 {
         int r = path ? mkdir_parents_at(AT_FDCWD, path, 0700, geteuid(), getegid(), NULL) : 0;
+        struct stat st;
 
+        if (path && r == 0 && stat(path, &st) < 0)
+                r = -errno;
+        else if (path && r == 0 && !S_ISDIR(st.st_mode))
+                r = -ENOTDIR;
         return r < 0 ? error_errno(e, r, "--receipts %s", path) : 0;
 }
 

@@ -23,6 +23,11 @@ void batch_row_clear(BatchRow *row)
         *row = (BatchRow){ 0 };
 }
 
+static const char *job_id(const BatchEnd *end)
+{
+        return end->receipt ? view_text(end->receipt, "job_id") : end->job_id;
+}
+
 static const char *first_message(const BatchEnd *end)
 {
         const cJSON *reasons = view_get(end->receipt, "reasons");
@@ -39,9 +44,9 @@ static int add_copy(cJSON *line, const cJSON *receipt, const char *key)
 
 static char *make_line(const BatchEnd *end)
 {
-        static const char *const keys[] = { "job_id", "run_id", "verdict", "match_expected", "exit_code" };
+        static const char *const keys[] = { "run_id", "verdict", "match_expected", "exit_code" };
         _cleanup_(cJSON_Deletep) cJSON *line = cJSON_CreateObject();
-        int r = line ? 0 : -ENOMEM;
+        int r = line ? json_add_text(line, "job_id", job_id(end)) : -ENOMEM;
 
         for (size_t i = 0; r == 0 && i < ELEMENTSOF(keys); i++)
                 r = add_copy(line, end->receipt, keys[i]);
@@ -86,7 +91,7 @@ static int write_record(FILE *out, const BatchEnd *end)
         } fields[] = {
                 { NULL, end->number },
                 { end->input, 0 },
-                { view_text(receipt, "job_id"), UNKNOWN },
+                { job_id(end), UNKNOWN },
                 { view_text(receipt, "run_id"), UNKNOWN },
                 { view_text(receipt, "verdict"), UNKNOWN },
                 { NULL, view_number(receipt, "exit_code") },
@@ -116,7 +121,7 @@ static int write_record(FILE *out, const BatchEnd *end)
 
 static int write_row(FILE *out, const BatchEnd *end)
 {
-        const char *id = view_text(end->receipt, "job_id"), *verdict = view_text(end->receipt, "verdict"),
+        const char *id = job_id(end), *verdict = view_text(end->receipt, "verdict"),
                    *message = first_message(end), *shown = id ? id : end->input;
         uint64_t code = view_number(end->receipt, "exit_code"),
                  duration = view_number(end->receipt, "duration_ms");

@@ -13,6 +13,7 @@
 typedef struct BatchEnd {
         uint64_t number;          /* of the job in the input, from 1 */
         const char *input;        /* its file, or the line of its file */
+        const char *job_id;       /* what it says itself, where there is no receipt; NULL: unknown */
         const cJSON *receipt;     /* NULL: there is none */
         const char *receipt_path; /* NULL: nowhere */
         const char *error;        /* why there is no receipt, or why it could not be written; NULL: nothing */
@@ -20,8 +21,9 @@ typedef struct BatchEnd {
         bool resumed;             /* it was run before */
 } BatchEnd;
 
-/* Its line of JSON (that of `qscope run`; without a receipt, all is null, and "input" and "error" say why),
- * its record of CSV, and its row of the table: NULL for a job that passed. Each ends with a newline. */
+/* Its line of JSON (that of `qscope run`; without a receipt, all but the job_id is null, and "input" and
+ * "error" say why), its record of CSV, and its row of the table: NULL for a job that passed. Each ends with a
+ * newline. */
 typedef struct BatchRow {
         char *line, *record, *row;
 } BatchRow;

@@ -6,7 +6,6 @@
 
 #include "base/path.h"
 #include "core/reader.h"
-#include "core/suite_parts.h"
 
 #define HARNESS_FILES_MAX 64u
 
@@ -52,34 +51,57 @@ static int read_repeats(const Reader *r, const JsonPath *at, const cJSON *value,
         return read_integer(r, at, value, 1, SUITE_REPEATS_MAX, target);
 }
 
-/* --- keys of jobs --- */
-
-bool suite_is_job_key(const char *key)
-{
-        static const char *const keys[] = { "stdin", "stdin_base64", "files", "timeout_sec", "expected_exit",
-                "env_allowlist", "env", "allow_changes", "limits", "expect", "rationale", "meta" };
-
-        for (size_t i = 0; i < ELEMENTSOF(keys); i++)
-                if (streq(keys[i], key))
-                        return true;
-        return startswith(key, "x_") != NULL;
-}
+/* --- keys of cases --- */
 
 static int read_job_key(_unused_ const Reader *r, const JsonPath *at, const cJSON *value, void *target)
+{
+        return json_add(*(cJSON **) target, at->key, cJSON_Duplicate(value, true));
+}
+
+static int read_own_key(const Reader *r, const JsonPath *at, const cJSON *value, void *target)
 {
         SuiteCase *c = target;
         int k;
 
-        if (!suite_is_job_key(at->key))
+        if (!startswith(at->key, "x_"))
                 return 0;
-        k = json_add(c->job, at->key, cJSON_Duplicate(value, true));
+        k = read_job_key(r, at, value, &c->job);
         return k < 0 ? k : 1;
 }
+
+#define JOB_KEY(name)                                                                                        \
+        {                                                                                                    \
+                name, read_job_key, offsetof(SuiteCase, job)                                                 \
+        }
+
+/* Those of the case itself, then those of its job, which defaults may have, too. */
+static const ReadRow case_rows[] = {
+        { "name", read_name, offsetof(SuiteCase, name) },
+        { "input", read_json, offsetof(SuiteCase, input) },
+        { "output", read_json, offsetof(SuiteCase, output) },
+        { "unchanged", read_bool, offsetof(SuiteCase, unchanged) },
+        { "args", read_words, offsetof(SuiteCase, args) },
+        JOB_KEY("stdin"),
+        JOB_KEY("stdin_base64"),
+        JOB_KEY("files"),
+        JOB_KEY("timeout_sec"),
+        JOB_KEY("expected_exit"),
+        JOB_KEY("env_allowlist"),
+        JOB_KEY("env"),
+        JOB_KEY("allow_changes"),
+        JOB_KEY("limits"),
+        JOB_KEY("expect"),
+        JOB_KEY("rationale"),
+        JOB_KEY("meta"),
+};
+#define JOB_ROWS_FIRST 5u
 
 static int read_defaults(const Reader *r, const JsonPath *at, const cJSON *value, void *target)
 {
         SuiteCase c = { .job = cJSON_CreateObject() };
-        int k = c.job ? read_object(r, at, value, NULL, 0, read_job_key, &c) : -ENOMEM;
+        int k = c.job ? read_object(r, at, value, case_rows + JOB_ROWS_FIRST,
+                                        ELEMENTSOF(case_rows) - JOB_ROWS_FIRST, read_own_key, &c)
+                      : -ENOMEM;
 
         if (k < 0)
                 cJSON_Delete(c.job);
@@ -89,14 +111,6 @@ static int read_defaults(const Reader *r, const JsonPath *at, const cJSON *value
 }
 
 /* --- cases --- */
-
-static const ReadRow case_rows[] = {
-        { "name", read_name, offsetof(SuiteCase, name) },
-        { "input", read_json, offsetof(SuiteCase, input) },
-        { "output", read_json, offsetof(SuiteCase, output) },
-        { "unchanged", read_bool, offsetof(SuiteCase, unchanged) },
-        { "args", read_words, offsetof(SuiteCase, args) },
-};
 
 static int check_case(const Reader *r, const JsonPath *at, const SuiteCase *c)
 {
@@ -124,7 +138,7 @@ static int read_case(const Reader *r, const JsonPath *at, const cJSON *value, Su
         int k;
 
         c->job = cJSON_CreateObject();
-        k = c->job ? read_object(r, at, value, case_rows, ELEMENTSOF(case_rows), read_job_key, c) : -ENOMEM;
+        k = c->job ? read_object(r, at, value, case_rows, ELEMENTSOF(case_rows), read_own_key, c) : -ENOMEM;
         return k < 0 ? k : check_case(r, at, c);
 }
 

@@ -114,7 +114,11 @@ static void end_one(Batch *b, const BatchEnd *end)
 
 static void end_broken(Batch *b, const JobItem *item, const char *error, int status)
 {
-        BatchEnd end = { .number = item->number, .input = item->name, .error = error, .status = status };
+        BatchEnd end = { .number = item->number,
+                .input = item->name,
+                .job_id = item->job ? item->job->job_id : NULL,
+                .error = error,
+                .status = status };
 
         end_one(b, &end);
 }
@@ -148,6 +152,7 @@ static void on_ended(void *userdata, int r, JobRunResult *result, const Error *e
         BatchEnd end = {
                 .number = member->item.number,
                 .input = member->item.name,
+                .job_id = member->item.job->job_id,
                 .receipt = result->receipt,
                 .receipt_path = result->receipt_path,
                 .error = result->error.text[0] ? result->error.text : NULL,

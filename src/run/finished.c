@@ -9,7 +9,7 @@
 #include "run/load.h"
 
 typedef struct Entry {
-        char *key; /* of job and policy */
+        char *key; /* of job and policy, both by content */
         char *path;
         bool taken;
 } Entry;
@@ -17,6 +17,8 @@ typedef struct Entry {
 struct Finished {
         Entry *entries; /* sorted */
         size_t n, room;
+        /* The policy in force that was asked for last: most batches have one. */
+        char *policy, policy_sha256[65]; /* "": it cannot be had */
 };
 
 Finished *finished_free(Finished *finished)
@@ -28,13 +30,14 @@ Finished *finished_free(Finished *finished)
                 free(finished->entries[i].path);
         }
         free(finished->entries);
+        free(finished->policy);
         free(finished);
         return NULL;
 }
 
-static char *make_key(const char *job_sha256, const char *policy)
+static char *make_key(const char *job_sha256, const char *policy, const char *policy_sha256)
 {
-        return text_printf("%s %s", job_sha256, policy);
+        return text_printf("%s %s %s", job_sha256, policy, policy_sha256);
 }
 
 static bool is_finished(const cJSON *receipt)
@@ -47,10 +50,12 @@ static bool is_finished(const cJSON *receipt)
 /* Takes path. */
 static int add(Finished *finished, const cJSON *receipt, char *path)
 {
-        const char *sha256 = view_text(receipt, "job_sha256"),
-                   *policy = view_text(view_get(receipt, "policy"), "name");
+        const cJSON *of = view_get(receipt, "policy");
+        const char *sha256 = view_text(receipt, "job_sha256"), *policy = view_text(of, "name"),
+                   *policy_sha256 = view_text(of, "sha256");
+        bool known = sha256 && policy && policy_sha256;
         Entry *entries = array_grow(finished->entries, finished->n, &finished->room, sizeof(Entry));
-        char *key = sha256 && policy ? make_key(sha256, policy) : NULL;
+        char *key = known ? make_key(sha256, policy, policy_sha256) : NULL;
 
         if (entries)
                 finished->entries = entries;
@@ -60,7 +65,7 @@ static int add(Finished *finished, const cJSON *receipt, char *path)
         }
         free(key);
         free(path);
-        return (sha256 && policy) || !entries ? -ENOMEM : 0;
+        return known || !entries ? -ENOMEM : 0;
 }
 
 static int read_one(Finished *finished, const char *directory, const char *name)
@@ -110,9 +115,25 @@ int finished_read(const char *directory, Finished **ret, Error *e)
         return 0;
 }
 
+/* What a policy that changed would say of a job now, only a run can tell. */
+static const char *policy_in_force(Finished *finished, const char *name)
+{
+        _cleanup_(policy_freep) Policy *policy = NULL;
+
+        if (streq_ptr(finished->policy, name))
+                return finished->policy_sha256;
+        free(finished->policy);
+        finished->policy = strdup(name);
+        finished->policy_sha256[0] = '\0';
+        if (load_policy(name, &policy, NULL) == 0)
+                memcpy(finished->policy_sha256, policy->sha256, sizeof(finished->policy_sha256));
+        return finished->policy_sha256;
+}
+
 const char *finished_take(Finished *finished, const char *job_sha256, const char *policy)
 {
-        _cleanup_free_ char *key = make_key(job_sha256, policy);
+        const char *policy_sha256 = policy_in_force(finished, policy);
+        _cleanup_free_ char *key = *policy_sha256 ? make_key(job_sha256, policy, policy_sha256) : NULL;
         size_t low = 0, high = finished->n;
 
         while (key && low < high) {

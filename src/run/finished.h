@@ -14,6 +14,6 @@ int finished_read(const char *directory, Finished **ret, Error *e);
 Finished *finished_free(Finished *finished);
 DEFINE_CLEANUP(Finished *, finished_free)
 
-/* The path of a receipt of this very job under this policy, each only once; NULL: there is none (more).
- * Borrowed. */
+/* The path of a receipt of this very job under the policy of this name as it is in force now, each only once;
+ * NULL: there is none (more). Borrowed. */
 const char *finished_take(Finished *finished, const char *job_sha256, const char *policy);

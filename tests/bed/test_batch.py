@@ -118,6 +118,9 @@ def test_inputs():
     eq([line["job_id"] for line in lines_of(run.stdout)], ["n0", "n1"], "lines")
     for wrong in (f"{top}/no*.json", f"{top}/none", workspace()):
         batch(wrong, status=2)
+    run = batch(top, "--receipts", f"{top}/note.txt", "--jsonl", "-", status=2)
+    eq(run.stdout, "", "jobs whose receipts have no place")
+    contains(run.stderr, f"--receipts {top}/note.txt: ", "why")
 
 
 @test(timeout=60)
@@ -130,6 +133,7 @@ def test_broken_in_the_middle():
     run = batch(write_jobs(jobs), "-j", "2", "--jsonl", scratch("lines"), status=2)
     lines = lines_of(read_bytes(scratch("lines")).decode())
     eq([line["verdict"] for line in lines], ["pass", None, None, None, "pass"], "verdicts")
+    eq([line["job_id"] for line in lines], ["n0", None, None, "n3", "n4"], "ids")
     check(all(line["error"] and line["input"] for line in lines[1:4]), f"lines: {lines}")
     contains(run.stdout, "5 jobs: 2 pass, 3 broken", "table")
 
@@ -233,6 +237,26 @@ def test_killed_and_resumed():
     run = batch(top, "--receipts", receipts, "--resume")
     eq(receipts_in(receipts).keys(), after.keys(), "receipts after nothing was left")
     contains(run.stdout, f"{count} of them from before", "table")
+
+
+@test(timeout=60)
+def test_resumed_under_another_policy():
+    """What ran under a policy that has been changed since is run again, whichever way it ended."""
+    top, receipts = write_jobs([job(["true"], job_id="one")]), scratch("r")
+
+    def resume(verdict, n):
+        status = {"pass": 0, "rejected": 3}[verdict]
+        run = batch(top, "--receipts", receipts, "--resume", "--jsonl", "-", status=status)
+        eq([line["verdict"] for line in lines_of(run.stdout)], [verdict], "verdicts")
+        eq(len(receipts_in(receipts)), n, "receipts")
+
+    os.mkdir(receipts)
+    with lib.policy_drop_in(deny_argv0=["true"]):
+        resume("rejected", 1)
+    resume("pass", 2)
+    resume("pass", 2)
+    with lib.policy_drop_in(deny_argv0=["t?ue"]):
+        resume("rejected", 3)
 
 
 @test("smoke", timeout=60)

@@ -157,6 +157,24 @@ TEST(row_of_a_broken_job)
         batch_row_clear(&row);
 }
 
+TEST(row_of_a_job_that_could_not_begin)
+{
+        BatchRow row;
+
+        REQUIRE(batch_row_make(&(BatchEnd){ .number = 2,
+                                               .input = "a.json",
+                                               .job_id = "mine",
+                                               .error = "no policy",
+                                               .status = 2 },
+                                &row) == 0);
+        CHECK_HAS(row.line, "\"job_id\":\"mine\"");
+        CHECK_HAS(row.line, "\"run_id\":null");
+        CHECK_HAS(row.row, "mine");
+        CHECK_HAS(row.record, "mine");
+        assert_one_record(row.record);
+        batch_row_clear(&row);
+}
+
 /* A receipt that was read again may say anything. */
 TEST(row_of_a_hostile_receipt)
 {
