@@ -247,6 +247,7 @@ int cli_report(_unused_ int argc, char **argv)
         Error e = ERROR_INIT;
         size_t missing;
         bool plain, unused;
+        struct stat st;
         int r;
 
         if (parse(argv, &a, &e) < 0)
@@ -257,6 +258,11 @@ int cli_report(_unused_ int argc, char **argv)
         a.no_diffs |= plain; /* who may read what becomes of it is not known */
         if (plain && isatty(STDOUT_FILENO))
                 return cli_usage("report", "where to? (-o FILE; a terminal does not show HTML)");
+        /* A device or a link would be replaced by the page. */
+        if (!plain && lstat(a.output, &st) >= 0 && !S_ISREG(st.st_mode))
+                return cli_usage("report",
+                                "%s: exists and is not a regular file; give another name, or \"-\"",
+                                a.output);
         r = list_files(argv, &files, &missing, &e);
         if (r < 0)
                 return cli_fail(EXIT_USAGE, &e);

@@ -4,6 +4,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -281,6 +282,17 @@ def test_umask():
     """The job's umask is the policy's."""
     with policy(properties={"UMask": "0027"}):
         tells(sh("umask; touch a; stat -c %a a"), "0027\n640\n", cwd=workspace({}))
+
+
+@test()
+def test_properties_in_etc():
+    """What a property takes away of /etc is not shown over it."""
+    look = sh("ls /etc/alternatives | wc -l; ls /etc/ssl/certs >/dev/null 2>&1 && echo certificates")
+    for asked, shown in (({"TemporaryFileSystem": ["/etc/alternatives"]}, r"0\ncertificates\n"),
+                         ({"InaccessiblePaths": ["-+/etc/ssl"]}, r"[1-9]\d*\n")):
+        with policy(properties=asked):
+            run = lib.run_job(lib.job(look, expected_exit="any", cwd=workspace({})))
+            check(re.fullmatch(shown, run["stdout"]), f"{asked}: {run['stdout']!r} {run['reasons']}")
 
 
 @test(needs=("controllers",), timeout=40)

@@ -3,6 +3,7 @@
 
 import json
 import os
+import stat
 
 import schema
 from lib import (check, collect, contains, eq, fails, job, lacks, passes, py, qscope, read_bytes, run_job, scratch, sh, test,
@@ -87,6 +88,23 @@ def test_diffs():
     eq(qscope("apply", "--yes", "--select", "<b>", run.receipt_path).status, 0, "exit status of apply")
     eq(qscope("clean", "--discard", run["run_id"]).status, 0, "exit status of clean")
     contains(page()[0], "nothing is kept of this run: it was kept, and has been applied, discarded", "the page")
+
+
+@test()
+def test_where_the_page_goes():
+    """A device or a link in the place of the page stays what it is."""
+    receipt = scratch("where.json")
+    passes(job(["true"]), receipt=receipt)
+    node, link, target = scratch("node"), scratch("link"), scratch("target")
+    write(target, "x")
+    os.mknod(node, 0o600 | stat.S_IFIFO)
+    os.symlink(target, link)
+    for path in (node, link):
+        before = os.lstat(path).st_mode
+        run = qscope("report", "-o", path, receipt)
+        eq([run.status, os.lstat(path).st_mode], [2, before], path)
+        contains(run.stderr, "not a regular file", "stderr")
+    eq(read_bytes(target), b"x", "the link's target")
 
 
 @test("smoke")
