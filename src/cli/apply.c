@@ -101,6 +101,12 @@ static void print_facts(const ApplyChange *change)
                 (void) fputs("  executable", stdout);
 }
 
+/* Held back, and comes by its exact name. */
+static bool needs_name(const Apply *apply, size_t index)
+{
+        return apply_is_held(apply, index) && apply_plan(apply)->items[index].state != APPLY_UNABLE;
+}
+
 static void print_change(const Apply *apply, size_t index)
 {
         const ApplyPlan *plan = apply_plan(apply);
@@ -111,21 +117,24 @@ static void print_change(const Apply *apply, size_t index)
         if (change->state == APPLY_UNSELECTED && !check->looked)
                 return;
         (void) printf("  %-10s  %s",
-                        change->state != APPLY_SELECTED  ? "held back"
-                        : check->found == FOUND_CONFLICT ? "CONFLICT"
-                        : check->found == FOUND_DONE     ? "is there"
-                                                         : kind_words[change->kind],
+                        check->found == FOUND_DONE        ? "is there"
+                        : change->state != APPLY_SELECTED ? "held back"
+                        : check->found == FOUND_CONFLICT  ? "CONFLICT"
+                                                          : kind_words[change->kind],
                         shown(change->path, path));
         print_facts(change);
-        if (change->state != APPLY_SELECTED || *change->why)
+        if (needs_name(apply, index))
+                (void) printf("  (%s; --select %s brings it)", change->why, path);
+        else if (*change->why)
                 (void) printf("  (%s)", change->why);
         if (change->state == APPLY_SELECTED && check->found == FOUND_CONFLICT)
                 (void) printf("  %s", check->why);
         (void) fputc('\n', stdout);
 }
 
-static int print_diff(const ApplyArguments *a, const Apply *apply, const ApplyChange *change)
+static int print_diff(const ApplyArguments *a, const Apply *apply, size_t index)
 {
+        const ApplyChange *change = &apply_plan(apply)->items[index];
         _cleanup_(apply_diff_clear) ApplyDiff diff = { 0 };
         char path[SHOWN_MAX];
         int r = apply_diff(apply, change, a->colour, &diff);
@@ -133,6 +142,8 @@ static int print_diff(const ApplyArguments *a, const Apply *apply, const ApplyCh
         if (r < 0)
                 return r;
         (void) shown(change->path, path);
+        if (needs_name(apply, index))
+                (void) printf("\n%s: held back: %s", path, change->why);
         if (diff.text)
                 (void) printf("\n--- %s%s\n+++ %s%s\n%s", change->before.exists ? "a/" : "",
                                 change->before.exists ? path : "/dev/null", change->after.exists ? "b/" : "",
@@ -140,6 +151,15 @@ static int print_diff(const ApplyArguments *a, const Apply *apply, const ApplyCh
         else
                 (void) printf("\n%s: no diff: %s\n", path, diff.why);
         return 0;
+}
+
+/* What may be brought by its name is for reading before, not for the question whether to apply the rest. */
+static bool wants_diff(const ApplyArguments *a, const Apply *apply, size_t index)
+{
+        const ApplyChange *change = &apply_plan(apply)->items[index];
+        bool todo = change->state == APPLY_SELECTED && apply_check(apply, index)->found == FOUND_TODO;
+
+        return (todo || (a->dry_run && needs_name(apply, index))) && apply_has_diff(change);
 }
 
 static int show(const ApplyArguments *a, const Apply *apply, bool diffs)
@@ -154,9 +174,8 @@ static int show(const ApplyArguments *a, const Apply *apply, bool diffs)
         for (size_t i = 0; i < plan->n; i++)
                 print_change(apply, i);
         for (size_t i = 0; r == 0 && diffs && i < plan->n; i++)
-                if (plan->items[i].state == APPLY_SELECTED && apply_check(apply, i)->found == FOUND_TODO &&
-                                apply_has_diff(&plan->items[i]))
-                        r = print_diff(a, apply, &plan->items[i]);
+                if (wants_diff(a, apply, i))
+                        r = print_diff(a, apply, i);
         return r < 0 ? r : fflush(stdout) != 0 ? -errno : 0;
 }
 
@@ -203,7 +222,7 @@ static int add_paths(cJSON *object, const char *key, const Apply *apply, bool co
 
         for (size_t i = 0; list && i < plan->n; i++) {
                 const ApplyChange *change = &plan->items[i];
-                bool held = change->state != APPLY_SELECTED && change->state != APPLY_UNSELECTED;
+                bool held = apply_is_held(apply, i);
                 bool conflict = change->state == APPLY_SELECTED &&
                                 apply_check(apply, i)->found == FOUND_CONFLICT;
                 cJSON *item;

@@ -8,6 +8,7 @@
 
 #include "core/exec_hint.h"
 #include "json/json.h"
+#include "run/input.h"
 #include "run/load.h"
 #include "run/look.h"
 #include "run/planning.h"
@@ -28,6 +29,7 @@ typedef struct Checked {
         ExecRecord record;
         ExecHint hint;
         ReasonList failures; /* besides that */
+        ReasonList inputs;   /* that cannot be opened */
         Error e;             /* there is no plan */
         int status;
 } Checked;
@@ -35,6 +37,7 @@ typedef struct Checked {
 static void checked_clear(Checked *c)
 {
         reason_list_clear(&c->failures);
+        reason_list_clear(&c->inputs);
         look_clear(&c->record);
         planning_clear(&c->planning);
         job_free(c->job);
@@ -54,6 +57,14 @@ static int check_rules(Checked *c)
                         rule ? rule : "");
 }
 
+/* A run opens these before anything of the job. */
+static int check_inputs(Checked *c)
+{
+        _cleanup_free_ char *job_dir = planning_job_directory(c->path);
+
+        return c->planning.plan->refusals.n > 0 ? 0 : input_look(c->planning.plan, job_dir, &c->inputs);
+}
+
 static int make(Checked *c, const char *policy)
 {
         struct utsname name;
@@ -69,7 +80,8 @@ static int make(Checked *c, const char *policy)
         if (c->record.error > 0)
                 exec_explain(&c->record, c->planning.plan->argv, look_search_path(c->planning.plan),
                                 uname(&name) < 0 ? NULL : name.machine, &c->hint);
-        return check_rules(c);
+        r = check_inputs(c);
+        return r < 0 ? r : check_rules(c);
 }
 
 static int judge(const Checked *c, int r)
@@ -78,6 +90,8 @@ static int judge(const Checked *c, int r)
                 return r == -ENOMEM ? EXIT_HOST : EXIT_USAGE;
         if (c->planning.plan->refusals.n > 0)
                 return EXIT_REFUSED;
+        if (c->inputs.n > 0)
+                return EXIT_HOST;
         return c->record.error > 0 || c->failures.n > 0 ? EXIT_WOULD_FAIL : 0;
 }
 
@@ -132,6 +146,8 @@ static int add_all_reasons(cJSON *object, const Checked *c)
         cJSON *list = json_add_array(object, "reasons");
         int r = add_reasons(list, &c->planning.plan->refusals);
 
+        if (r == 0)
+                r = add_reasons(list, &c->inputs);
         return r < 0 ? r : add_reasons(list, &c->failures);
 }
 
@@ -156,7 +172,7 @@ static int print_json(const Checked *c)
         if (r == 0 && plan)
                 r = add_exec(object, c);
         line = r == 0 ? json_print(object, false) : NULL;
-        return line && fputs(line, stdout) >= 0 ? 0 : -EIO;
+        return r < 0 ? r : cli_put(line);
 }
 
 static void print_reasons(const char *path, const char *what, const ReasonList *reasons)
@@ -176,6 +192,7 @@ static int print_text(const Checked *c)
         if (!plan)
                 return cli_fail(0, &c->e);
         print_reasons(path, "be rejected", &plan->refusals);
+        print_reasons(path, "end in an error", &c->inputs);
         print_reasons(path, "fail", &c->failures);
         if (c->record.error > 0)
                 (void) printf("%s: would fail: %s: %s\n", path, exec_kind_names[c->hint.kind], c->hint.hint);
@@ -209,7 +226,8 @@ static void print_help(void)
 {
         (void) fputs("Usage: qscope check [OPTIONS] JOB.json...\n\n"
                      "Says what would be refused or would fail, without running anything: whether each job parses, what\n"
-                     "its policy says to it, and whether its command is there in its own root and can be executed.\n"
+                     "its policy says to it, whether its command is there in its own root and can be executed, and whether\n"
+                     "what it names as input can be opened.\n"
                      "JOB.json may be - (standard input). Needs no root, but cannot tell what the caller cannot read.\n\n"
                      "Options:\n"
                      "  --policy NAME          the policy that the jobs are held to (default: the job's)\n"
@@ -217,8 +235,8 @@ static void print_help(void)
                      "  --quiet                print only what cannot be read; the exit status tells\n"
                      "  --help                 this text\n\n"
                      "Exit status: 0 all would be started, 1 one would fail at its start, 2 one does not parse, 3 one\n"
-                     "would be rejected, 4 it cannot be told. Of several, a job that does not parse comes first, then\n"
-                     "what cannot be told, what is rejected, what fails.\n",
+                     "would be rejected, 4 its input cannot be opened, or it cannot be told. Of several, a job that does not\n"
+                     "parse comes first, then 4, what is rejected, what fails.\n",
                         stdout);
 }
 

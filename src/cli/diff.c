@@ -72,7 +72,7 @@ static int print_pair(const cJSON *result)
 {
         _cleanup_free_ char *text = comparison_text(result, cli_wants_colour());
 
-        return text && fputs(text, stdout) >= 0 ? 0 : -EIO;
+        return cli_put(text);
 }
 
 static int print_document(cJSON *document)
@@ -81,7 +81,7 @@ static int print_document(cJSON *document)
 
         if (json_add_text(document, "schema", DIFF_SCHEMA) == 0)
                 text = json_print(document, true);
-        return text && fputs(text, stdout) >= 0 ? 0 : -EIO;
+        return cli_put(text);
 }
 
 static int diff_files(const char *a, const char *b, bool json, Error *e)
@@ -315,7 +315,9 @@ int cli_diff(int argc, char **argv)
         r = directory ? diff_directories(a, b, json, &e) : diff_files(a, b, json, &e);
         if (r >= 0 && fflush(stdout) == 0)
                 return r;
-        if (r == -EIO || r >= 0)
-                error_errno(&e, -EIO, "standard output");
-        return cli_fail(r == -EIO || r == -ENOMEM || r >= 0 ? EXIT_HOST : EXIT_USAGE, &e);
+        if (r >= 0)
+                r = -errno;
+        if (ferror(stdout))
+                error_errno(&e, r, "standard output");
+        return cli_fail(ferror(stdout) || r == -ENOMEM ? EXIT_HOST : EXIT_USAGE, &e);
 }

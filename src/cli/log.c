@@ -181,7 +181,7 @@ static int print_json(cJSON *object)
 {
         _cleanup_free_ char *line = object ? json_print(object, false) : NULL;
 
-        return line ? (fputs(line, stdout) < 0 ? -EIO : 0) : -ENOMEM;
+        return cli_put(line);
 }
 
 typedef struct Tally {
@@ -312,7 +312,7 @@ int cli_log(_unused_ int argc, char **argv)
         if (r >= 0)
                 r = show_all(journal, &arguments, &tally);
         if (r < 0) {
-                error_errno(&e, r, "the audit trail");
+                error_errno(&e, r, ferror(stdout) ? "standard output" : "the audit trail");
                 return cli_fail(EXIT_HOST, &e);
         }
         status = conclude(&arguments, &tally);

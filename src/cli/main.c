@@ -65,6 +65,13 @@ int cli_usage(const char *verb, const char *format, ...)
         return cli_fail(EXIT_USAGE, &e);
 }
 
+int cli_put(const char *text)
+{
+        if (!text)
+                return -ENOMEM;
+        return fputs(text, stdout) < 0 ? -errno : 0;
+}
+
 bool cli_wants_colour(void)
 {
         const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");

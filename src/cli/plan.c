@@ -27,8 +27,9 @@ static int print(const Plan *plan, bool json)
 {
         _cleanup_(cJSON_Deletep) cJSON *object = json ? plan_to_json(plan) : NULL;
         _cleanup_free_ char *text = json ? object ? json_print(object, true) : NULL : plan_to_text(plan);
+        int r = cli_put(text);
 
-        return text && fputs(text, stdout) >= 0 && fflush(stdout) == 0 ? 0 : -EIO;
+        return r == 0 && fflush(stdout) != 0 ? -errno : r;
 }
 
 static int plan_file(const char *path, const char *policy, bool json)

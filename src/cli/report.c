@@ -16,7 +16,8 @@
 #include "run/diffs.h"
 #include "run/load.h"
 
-#define ENTRIES_MAX 100000u
+#define ENTRIES_MAX  100000u
+#define EXIT_MISSING 1
 
 typedef struct ReportArguments {
         const char *output, *title, *state_dir;
@@ -27,6 +28,7 @@ typedef struct Page {
         FILE *rows, *details; /* details: a file that gathers what comes after the list */
         const ReportArguments *a;
         DiffRoom room;
+        size_t n_receipts; /* that could be read */
         bool has_contents; /* of files */
 } Page;
 
@@ -37,15 +39,15 @@ static int help(void)
                     "attempts to leave, limits, output. The page needs nothing else, loads nothing and can be given\n"
                     "to others; nothing of a job becomes markup in it. Of a directory, all that ends in .json.\n\n"
                     "Where what a run changed is still kept for qscope apply, and the workspace still is as it was, the\n"
-                    "page has the text diffs. Such a page is its owner's alone; whoever gets it sees the contents.\n\n"
+                    "page has the text diffs. Such a page is its owner's alone; on standard output there are none.\n\n"
                     "Options:\n"
                     "  -o, --output FILE    where the page goes; - (the default) is standard output\n"
                     "  --title TEXT         what is written above (default: qscope report)\n"
                     "  --no-diffs           leave out what the changed files contain\n"
                     "  --state-dir DIR      where layers were kept (default: /var/lib/qscope)\n"
                     "  --help               this text\n\n"
-                    "Exit status: 0, whatever the verdicts; 2 bad usage, or nothing that could be read; 4 the page\n"
-                    "cannot be written.\n\n"
+                    "Exit status: 0, whatever the verdicts; 1 the page is there, but a path given could not be read; 2\n"
+                    "bad usage, or nothing that could be read; 4 the page cannot be written.\n\n"
                     "Examples:\n"
                     "  qscope report -o report.html receipt.json\n"
                     "  qscope report -o report.html /var/lib/qscope/receipts");
@@ -85,13 +87,13 @@ static int is_receipt_name(const struct dirent *entry)
                streq(entry->d_name + length - STRLEN(".json"), ".json");
 }
 
-static int add_directory(const char *path, char ***files, Error *e)
+static int add_directory(const char *path, char ***files)
 {
         struct dirent **entries = NULL;
         int n = scandir(path, &entries, is_receipt_name, versionsort), r = 0;
 
         if (n < 0)
-                return error_errno(e, -errno, "%s: cannot be read", path);
+                return -errno;
         for (int i = 0; i < n; i++) {
                 if (r == 0)
                         r = strv_consume(files, path_join(path, entries[i]->d_name));
@@ -101,23 +103,43 @@ static int add_directory(const char *path, char ***files, Error *e)
         return r;
 }
 
-/* Arguments that are directories are taken apart; whether the rest can be read is seen when it is. */
-static int list_files(char **arguments, char ***ret, Error *e)
+/* A directory is taken apart; whether a file is a receipt is seen when it is read. */
+static int add_argument(const char *path, char ***files)
 {
         struct stat st;
-        int r = 0;
 
-        for (; r == 0 && *arguments; arguments++)
-                if (stat(*arguments, &st) == 0 && S_ISDIR(st.st_mode))
-                        r = add_directory(*arguments, ret, e);
-                else
-                        r = strv_extend(ret, *arguments);
-        if (r == 0 && strv_length(*ret) == 0)
-                return error_set(e, -ENOENT, "no file there ends in .json");
-        if (r == 0 && strv_length(*ret) > ENTRIES_MAX)
+        if (streq(path, "-"))
+                return strv_extend(files, path);
+        if (stat(path, &st) < 0)
+                return -errno;
+        if (S_ISDIR(st.st_mode))
+                return add_directory(path, files);
+        return faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) < 0 ? -errno : strv_extend(files, path);
+}
+
+/* What cannot be read is named; *ret_missing: how many. */
+static int list_files(char **arguments, char ***ret, size_t *ret_missing, Error *e)
+{
+        int r;
+
+        *ret_missing = 0;
+        for (; *arguments; arguments++) {
+                r = add_argument(*arguments, ret);
+                if (r == -ENOMEM)
+                        return r;
+                if (r == 0)
+                        continue;
+                error_errno(e, r, "%s: cannot be read", *arguments);
+                (void) cli_fail(0, e);
+                (*ret_missing)++;
+        }
+        if (strv_length(*ret) == 0)
+                return error_set(e, -ENOENT,
+                                *ret_missing > 0 ? "nothing could be read" : "no file there ends in .json");
+        if (strv_length(*ret) > ENTRIES_MAX)
                 return error_set(e, -E2BIG, "%zu receipts are more than a page can show (%u)",
                                 strv_length(*ret), ENTRIES_MAX);
-        return r;
+        return 0;
 }
 
 /* --- the page --- */
@@ -136,6 +158,7 @@ static int add_file(Page *page, const char *path)
                 r = diffs_make(receipt, text, size, page->a->state_dir, &page->room, &diffs);
         if (r < 0)
                 return r;
+        page->n_receipts++;
         page->has_contents |= cJSON_HasObjectItem(diffs, "files");
         return report_add(page->rows, page->details, receipt, diffs, path);
 }
@@ -164,9 +187,12 @@ static int write_parts(Page *page, char *const *files)
                 r = copy(page->details, page->rows);
         if (r == 0)
                 r = report_end(page->rows);
-        return r == 0 && fflush(page->rows) != 0 ? -errno : r;
+        if (r == 0 && fflush(page->rows) != 0)
+                r = -errno;
+        return r == 0 && page->n_receipts == 0 ? -ENODATA : r;
 }
 
+/* -ENODATA: there is not one receipt in it. */
 static int write_page(FILE *f, const ReportArguments *a, char *const *files, bool *ret_has_contents)
 {
         Page page = { .rows = f, .details = tmpfile(), .a = a, .room = DIFF_ROOM_INIT };
@@ -219,7 +245,9 @@ int cli_report(_unused_ int argc, char **argv)
         ReportArguments a = { .output = "-", .title = "qscope report" };
         _cleanup_strv_ char **files = NULL;
         Error e = ERROR_INIT;
+        size_t missing;
         bool plain, unused;
+        struct stat st;
         int r;
 
         if (parse(argv, &a, &e) < 0)
@@ -227,15 +255,25 @@ int cli_report(_unused_ int argc, char **argv)
         if (a.help)
                 return help();
         plain = streq(a.output, "-");
+        a.no_diffs |= plain; /* who may read what becomes of it is not known */
         if (plain && isatty(STDOUT_FILENO))
                 return cli_usage("report", "where to? (-o FILE; a terminal does not show HTML)");
-        r = list_files(argv, &files, &e);
+        /* A device or a link would be replaced by the page. */
+        if (!plain && lstat(a.output, &st) >= 0 && !S_ISREG(st.st_mode))
+                return cli_usage("report",
+                                "%s: exists and is not a regular file; give another name, or \"-\"",
+                                a.output);
+        r = list_files(argv, &files, &missing, &e);
         if (r < 0)
                 return cli_fail(EXIT_USAGE, &e);
         r = plain ? write_page(stdout, &a, files, &unused) : write_file(&a, files);
+        if (r == -ENODATA) {
+                error_set(&e, r, "none of these is a receipt: %s", files[0]);
+                return cli_fail(EXIT_USAGE, &e);
+        }
         if (r < 0) {
                 error_errno(&e, r, "%s", plain ? "standard output" : a.output);
                 return cli_fail(EXIT_HOST, &e);
         }
-        return 0;
+        return missing > 0 ? EXIT_MISSING : 0;
 }

@@ -70,13 +70,13 @@ static int print_result(const RunArguments *a, const JobRunResult *result)
         _cleanup_free_ char *line = NULL;
 
         if (a->receipt_path && streq(a->receipt_path, "-"))
-                return fputs(result->text, stdout) < 0 ? -EIO : 0;
+                return cli_put(result->text);
         if (a->quiet)
                 return 0;
         if (isatty(STDOUT_FILENO) && !a->json)
                 return summary_print(stdout, result->receipt, result->receipt_path, cli_wants_colour());
         line = json_print(result->summary, false);
-        return line && fputs(line, stdout) >= 0 ? 0 : -EIO;
+        return cli_put(line);
 }
 
 int cli_run(int argc, char **argv)

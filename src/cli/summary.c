@@ -177,7 +177,7 @@ static int print_end(const Page *p)
         else if (code != UNKNOWN)
                 fprintf(p->f, "exit %" PRIu64, code);
         else if (!signal)
-                fputs("it was not started", p->f);
+                fputs(view_no_end(p->receipt), p->f);
         if (signal && !timed_out) {
                 put(p, signal, LINE_TEXT_MAX);
                 fputs(view_true(p->receipt, "core_dumped") ? ", core dumped" : "", p->f);

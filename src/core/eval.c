@@ -9,6 +9,7 @@
 #define PRINTED_CELLS_MAX 200u /* beyond, only what did not pass is shown */
 #define PRINTED_LINES_MAX 500u
 #define SHOWN_NAME_MAX    200
+#define DETAIL_MAX        512
 
 typedef struct RunDigest {
         uint8_t bytes[SHA256_DIGEST_SIZE];
@@ -78,6 +79,8 @@ EvalTable *eval_free(EvalTable *t)
         for (size_t i = 0; t->cells && i < n_cells(t); i++) {
                 free(t->cells[i].code);
                 free(t->cells[i].message);
+                free(t->cells[i].detail);
+                free(t->cells[i].receipt);
         }
         free(t->cells);
         free(t->digests);
@@ -113,7 +116,20 @@ static void digest_run(const cJSON *receipt, RunDigest *ret, char hex[static HAS
         hash_finish(&hash, hex);
 }
 
-static int keep_reason(EvalCell *cell, const cJSON *receipt, const char *error)
+/* The last line that is not empty, where a traceback ends; or the first. */
+static char *one_line(const char *text, bool last)
+{
+        const char *line = NULL;
+
+        for (const char *p = text; p && *p; p += strcspn(p, "\n")) {
+                p += strspn(p, "\n");
+                if (*p && (last || !line))
+                        line = p;
+        }
+        return line ? strndup(line, MIN(strcspn(line, "\n"), (size_t) DETAIL_MAX)) : NULL;
+}
+
+static int keep_reason(EvalCell *cell, const cJSON *receipt, const char *path, const char *error)
 {
         const cJSON *reasons = view_get(receipt, "reasons"), *first = reasons ? reasons->child : NULL;
         const char *code = view_text(first, "code"), *message = view_text(first, "message");
@@ -122,10 +138,20 @@ static int keep_reason(EvalCell *cell, const cJSON *receipt, const char *error)
                 return 0;
         cell->code = strdup(code ? code : "no_receipt");
         cell->message = strdup(message ? message : error ? error : "there is no receipt");
-        return cell->code && cell->message ? 0 : -ENOMEM;
+        cell->detail = one_line(view_text(receipt, "stderr"), true);
+        if (!cell->detail)
+                cell->detail = one_line(view_text(receipt, "stdout"), false);
+        cell->receipt = receipt && path ? strdup(path) : NULL;
+        return cell->code && cell->message && (!receipt || !path || cell->receipt) ? 0 : -ENOMEM;
 }
 
-int eval_add(EvalTable *t, uint64_t number, const cJSON *receipt, const char *error)
+/* What the host could not run, the policy refused or somebody interrupted is no answer of the candidate. */
+static bool is_judged(const char *verdict)
+{
+        return verdict && (streq(verdict, "pass") || streq(verdict, "fail"));
+}
+
+int eval_add(EvalTable *t, uint64_t number, const cJSON *receipt, const char *path, const char *error)
 {
         const char *verdict = view_text(receipt, "verdict");
         uint64_t msec = view_number(receipt, "duration_ms"), repeat;
@@ -136,18 +162,21 @@ int eval_add(EvalTable *t, uint64_t number, const cJSON *receipt, const char *er
         eval_locate(t, number, &candidate, &index, &repeat);
         cell = &t->cells[candidate * t->suite->n_cases + index];
         digest_run(receipt, &t->digests[number], hex);
-        if (cell->runs++ == 0)
+        cell->runs++;
+        if (!is_judged(verdict))
+                return keep_reason(cell, receipt, path, error);
+        if (cell->judged++ == 0)
                 memcpy(cell->first, hex, sizeof(hex));
         cell->varies |= !streq(cell->first, hex);
         if (msec != UNKNOWN) {
                 cell->total_msec += msec;
                 cell->n_timed++;
         }
-        if (verdict && streq(verdict, "pass")) {
+        if (streq(verdict, "pass")) {
                 cell->passed++;
                 return 0;
         }
-        return keep_reason(cell, receipt, error);
+        return keep_reason(cell, receipt, path, error);
 }
 
 /* --- figures --- */
@@ -173,9 +202,16 @@ static bool is_passed(const EvalTable *t, const EvalCell *cell)
         return cell->passed == t->repeats;
 }
 
+/* Some run has failed, whatever became of the others. */
+static bool is_failed(const EvalTable *t, const EvalCell *cell)
+{
+        (void) t;
+        return cell->passed < cell->judged;
+}
+
 static bool is_flaky(const EvalCell *cell)
 {
-        return cell->passed > 0 && cell->passed < cell->runs;
+        return cell->passed > 0 && cell->passed < cell->judged;
 }
 
 static size_t count_cases(
@@ -194,12 +230,26 @@ static bool varies(const EvalTable *t, const EvalCell *cell)
         return is_flaky(cell) || cell->varies;
 }
 
-static uint64_t count_solved(const EvalTable *t)
+/* 1: all cases pass, 0: not all, UNKNOWN: too many of its runs were none. */
+static uint64_t solves(const EvalTable *t, size_t candidate)
+{
+        if (count_cases(t, candidate, is_passed) == t->suite->n_cases)
+                return 1;
+        return count_cases(t, candidate, is_failed) > 0 ? 0 : UNKNOWN;
+}
+
+/* Returns how many candidates are known to solve all of it or not. */
+static uint64_t count_solved(const EvalTable *t, uint64_t *ret_solved)
 {
         uint64_t n = 0;
 
-        for (size_t i = 0; i < t->n_candidates; i++)
-                n += count_cases(t, i, is_passed) == t->suite->n_cases;
+        *ret_solved = 0;
+        for (size_t i = 0; i < t->n_candidates; i++) {
+                uint64_t one = solves(t, i);
+
+                n += one != UNKNOWN;
+                *ret_solved += one == 1;
+        }
         return n;
 }
 
@@ -236,14 +286,28 @@ static void print_cell(const EvalTable *t, FILE *out, const SuiteCase *c, const 
 {
         char message[SHOWN_NAME_MAX];
 
-        (void) fprintf(out, "  %s  ", is_passed(t, cell) ? "ok  " : cell->passed ? "SOME" : "FAIL");
+        (void) fprintf(out, "  %s  ",
+                        is_passed(t, cell)             ? "ok  "
+                        : cell->passed == cell->judged ? "-   "
+                        : cell->passed                 ? "SOME"
+                                                       : "FAIL");
         print_name(out, c->name, name_width(t));
         (void) fprintf(out, "  %" PRIu64 "/%" PRIu64, cell->passed, t->repeats);
+        if (cell->judged < t->repeats)
+                (void) fprintf(out, " (%" PRIu64 " without a verdict)", t->repeats - cell->judged);
         if (cell->n_timed > 0)
                 (void) fprintf(out, "  %6" PRIu64 " ms", cell->total_msec / cell->n_timed);
         if (cell->code) {
                 (void) text_excerpt(cell->message, strlen(cell->message), message, sizeof(message));
                 (void) fprintf(out, "  %s: %s", cell->code, message);
+                if (cell->detail) {
+                        (void) text_excerpt(cell->detail, strlen(cell->detail), message, sizeof(message));
+                        (void) fprintf(out, "\n        | %s", message);
+                }
+                if (cell->receipt) {
+                        (void) text_excerpt(cell->receipt, strlen(cell->receipt), message, sizeof(message));
+                        (void) fprintf(out, "\n        %s", message);
+                }
         } else if (cell->varies) {
                 (void) fputs("  its output differs from run to run", out);
         }
@@ -270,16 +334,21 @@ static void print_candidate(const EvalTable *t, size_t candidate, FILE *out, siz
         }
 }
 
-static void print_pass_at_k(FILE *out, uint64_t n, uint64_t c, const char *of)
+static void print_pass_at_k(FILE *out, uint64_t n, uint64_t c, uint64_t all)
 {
         for (uint64_t k = 1; k <= n; k = next_k(k))
                 (void) fprintf(out, "%spass@%" PRIu64 " %.3f", k == 1 ? "" : "  ", k,
                                 eval_pass_at_k(n, c, k));
-        (void) fprintf(out, "  (%" PRIu64 " of %" PRIu64 " %s pass every case)\n", c, n, of);
+        (void) fprintf(out, "%s%" PRIu64 " of %" PRIu64 " %s every case", n > 0 ? "  (" : "", c, n,
+                        n == 1 ? "candidate passes" : "candidates pass");
+        if (n < all)
+                (void) fprintf(out, ", %" PRIu64 " cannot be told", all - n);
+        (void) fputs(n > 0 ? ")\n" : "\n", out);
 }
 
 int eval_print(const EvalTable *t, FILE *out)
 {
+        uint64_t solved, known = count_solved(t, &solved);
         char hex[HASH_HEX_MAX];
         size_t lines = 0;
 
@@ -288,8 +357,7 @@ int eval_print(const EvalTable *t, FILE *out)
         if (lines == PRINTED_LINES_MAX)
                 (void) fputs("  … --json and --csv have all of it\n", out);
         (void) fputc('\n', out);
-        print_pass_at_k(out, t->n_candidates, count_solved(t),
-                        t->n_candidates == 1 ? "candidate" : "candidates");
+        print_pass_at_k(out, known, solved, t->n_candidates);
         eval_digest(t, hex);
         (void) fprintf(out, "results sha256:%s\n", hex);
         return ferror(out) ? -EIO : 0;
@@ -297,10 +365,11 @@ int eval_print(const EvalTable *t, FILE *out)
 
 /* --- for tools --- */
 
+/* Of what nothing is known there are no figures. */
 static int add_pass_at_k(cJSON *object, uint64_t n, uint64_t c)
 {
-        cJSON *figures = json_add_object(object, "pass_at_k");
-        int r = figures ? 0 : -ENOMEM;
+        cJSON *figures = n > 0 ? json_add_object(object, "pass_at_k") : NULL;
+        int r = figures ? 0 : n > 0 ? -ENOMEM : json_add(object, "pass_at_k", cJSON_CreateNull());
 
         for (uint64_t k = 1; r == 0 && k <= n; k = next_k(k)) {
                 char key[32];
@@ -311,15 +380,28 @@ static int add_pass_at_k(cJSON *object, uint64_t n, uint64_t c)
         return r;
 }
 
+static int add_pass(cJSON *object, uint64_t pass)
+{
+        return pass == UNKNOWN ? json_add(object, "pass", cJSON_CreateNull())
+                               : json_add_bool(object, "pass", pass == 1);
+}
+
+static uint64_t passes(const EvalTable *t, const EvalCell *cell)
+{
+        return is_passed(t, cell) ? 1 : is_failed(t, cell) ? 0 : UNKNOWN;
+}
+
 static int add_cell(const EvalTable *t, cJSON *list, const SuiteCase *c, const EvalCell *cell)
 {
         cJSON *object = json_add_object(list, NULL);
         int r = object ? json_add_text(object, "case", c->name) : -ENOMEM;
 
         if (r == 0)
-                r = json_add_bool(object, "pass", is_passed(t, cell));
+                r = add_pass(object, passes(t, cell));
         if (r == 0)
                 r = json_add_u64(object, "runs", cell->runs);
+        if (r == 0)
+                r = json_add_u64(object, "judged", cell->judged);
         if (r == 0)
                 r = json_add_u64(object, "passed", cell->passed);
         if (r == 0)
@@ -333,8 +415,12 @@ static int add_cell(const EvalTable *t, cJSON *list, const SuiteCase *c, const E
                 r = json_add_text(object, "reason", cell->code);
         if (r == 0)
                 r = json_add_text(object, "message", cell->message);
+        if (r == 0)
+                r = json_add_text(object, "detail", cell->detail);
+        if (r == 0)
+                r = json_add_text(object, "receipt", cell->receipt);
         /* What one case is worth when samples are repeats of one candidate. */
-        return r == 0 ? add_pass_at_k(object, t->repeats, cell->passed) : r;
+        return r == 0 ? add_pass_at_k(object, cell->judged, cell->passed) : r;
 }
 
 static int add_candidate(const EvalTable *t, size_t number, cJSON *list)
@@ -349,7 +435,7 @@ static int add_candidate(const EvalTable *t, size_t number, cJSON *list)
         if (r == 0)
                 r = json_add_text(object, "harness", candidate->harness);
         if (r == 0)
-                r = json_add_bool(object, "pass", passed == t->suite->n_cases);
+                r = add_pass(object, solves(t, number));
         if (r == 0)
                 r = json_add_u64(object, "cases_passed", passed);
         results = r == 0 ? json_add_array(object, "results") : NULL;
@@ -374,6 +460,7 @@ static int add_suite(const EvalTable *t, cJSON *document)
 cJSON *eval_to_json(const EvalTable *t)
 {
         _cleanup_(cJSON_Deletep) cJSON *document = cJSON_CreateObject();
+        uint64_t solved, known = count_solved(t, &solved);
         cJSON *candidates;
         char hex[HASH_HEX_MAX];
         int r = document ? json_add_text(document, "schema", "qscope.eval/v1") : -ENOMEM;
@@ -385,7 +472,7 @@ cJSON *eval_to_json(const EvalTable *t)
         for (size_t i = 0; r == 0 && i < t->n_candidates; i++)
                 r = add_candidate(t, i, candidates);
         if (r == 0)
-                r = add_pass_at_k(document, t->n_candidates, count_solved(t));
+                r = add_pass_at_k(document, known, solved);
         eval_digest(t, hex);
         if (r == 0)
                 r = json_add_text(document, "results_sha256", hex);
@@ -396,7 +483,8 @@ int eval_write_csv(const EvalTable *t, FILE *out)
 {
         int r = 0;
 
-        (void) fputs("candidate,case,pass,runs,passed,flaky,varies,mean_ms,reason,message\n", out);
+        (void) fputs("candidate,case,pass,runs,passed,flaky,varies,mean_ms,reason,message,judged,detail,receipt\n",
+                        out);
         for (size_t i = 0; r == 0 && i < n_cells(t); i++) {
                 const EvalCell *cell = &t->cells[i];
 
@@ -405,8 +493,11 @@ int eval_write_csv(const EvalTable *t, FILE *out)
                 if (r == 0)
                         r = csv_text(out, t->suite->cases[i % t->suite->n_cases].name);
                 (void) fprintf(out, ",%s,%" PRIu64 ",%" PRIu64 ",%s,%s,",
-                                is_passed(t, cell) ? "true" : "false", cell->runs, cell->passed,
-                                is_flaky(cell) ? "true" : "false", cell->varies ? "true" : "false");
+                                is_passed(t, cell)   ? "true"
+                                : is_failed(t, cell) ? "false"
+                                                     : "",
+                                cell->runs, cell->passed, is_flaky(cell) ? "true" : "false",
+                                cell->varies ? "true" : "false");
                 csv_number(out, cell->n_timed ? cell->total_msec / cell->n_timed : UNKNOWN);
                 (void) fputc(',', out);
                 if (r == 0)
@@ -414,6 +505,12 @@ int eval_write_csv(const EvalTable *t, FILE *out)
                 (void) fputc(',', out);
                 if (r == 0)
                         r = csv_text(out, cell->message);
+                (void) fprintf(out, ",%" PRIu64 ",", cell->judged);
+                if (r == 0)
+                        r = csv_text(out, cell->detail);
+                (void) fputc(',', out);
+                if (r == 0)
+                        r = csv_text(out, cell->receipt);
                 (void) fputc('\n', out);
         }
         return r < 0 ? r : ferror(out) ? -EIO : 0;

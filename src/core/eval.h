@@ -11,7 +11,10 @@
 
 typedef struct EvalCell {
         uint64_t runs, passed;
+        uint64_t judged; /* those with the verdict pass or fail: the others say nothing of the candidate */
         char *code, *message; /* the first reason of the first run that did not pass; NULL: none */
+        char *detail;  /* the last line of its standard error, or the first of its output; NULL: none */
+        char *receipt; /* its path; NULL: there is none */
         uint64_t total_msec, n_timed;
         bool varies;              /* repeats differ in verdict, reasons, exit or output */
         char first[HASH_HEX_MAX]; /* digest of the first run that came in */
@@ -35,8 +38,8 @@ uint64_t eval_runs(const EvalTable *table);
 void eval_locate(const EvalTable *table, uint64_t number, size_t *ret_candidate, size_t *ret_case,
                 uint64_t *ret_repeat);
 
-/* receipt NULL: there is none; error says why, or is NULL. 0 or -ENOMEM. */
-int eval_add(EvalTable *table, uint64_t number, const cJSON *receipt, const char *error);
+/* receipt NULL: there is none; error says why, or is NULL. path: the receipt's. 0 or -ENOMEM. */
+int eval_add(EvalTable *table, uint64_t number, const cJSON *receipt, const char *path, const char *error);
 
 /* The chance that at least one of k samples is right, drawn from n of which c are (Chen et al., "Evaluating
  * Large Language Models Trained on Code", §2.1); 0 < k <= n, c <= n. */

@@ -109,7 +109,7 @@ static void fact_end(Line *line, const cJSON *receipt)
         } else if (code != UNKNOWN)
                 add(line, "exit status %" PRIu64, code);
         else
-                add(line, "it was not started");
+                add(line, "%s", view_no_end(receipt));
         if (msec != UNKNOWN)
                 add(line, ", after %s", format_usec(msec * USEC_PER_MSEC, time));
         if (view_true(receipt, "match_expected"))

@@ -5,6 +5,8 @@
 #include "core/audit.h"
 #include "core/plan_parts.h"
 
+#include "base/path.h"
+
 #define START_TIMEOUT_USEC (30 * USEC_PER_SEC)
 #define STOP_TIMEOUT_USEC  (10 * USEC_PER_SEC)
 /* Behind the job's timeout, so that the job dies even if qscope does: room for start, settle and diff. */
@@ -117,6 +119,32 @@ static int add_service(PropertyList *list, const Plan *plan, const PlanContext *
         return property_add_string(list, "Slice", plan->slice);
 }
 
+/* The path of one entry of InaccessiblePaths= or TemporaryFileSystem=: "-+/path:options". */
+static bool covers(const char *entry, const char *path)
+{
+        _cleanup_free_ char *top = strdup(entry + strspn(entry, "-+"));
+
+        if (!top)
+                return true; /* then it is not shown */
+        *strchrnul(top, ':') = '\0';
+        return path_is_within(path, top);
+}
+
+/* What the policy takes away is not shown: a bind would lie over it. */
+static bool is_covered(const PropertyList *properties, const char *path)
+{
+        static const char *const names[] = { "InaccessiblePaths", "TemporaryFileSystem" };
+
+        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+                const PropertyValue *value = property_list_find(properties, names[i]);
+
+                for (size_t j = 0; value && value->list && value->list[j]; j++)
+                        if (covers(value->list[j], path))
+                                return true;
+        }
+        return false;
+}
+
 /* Of the host's own system; another root is attached whole while the stage is held, and so are the policy's
  * read_only_paths and hidden_paths: some lie in what is attached then. The directories of /etc are attached,
  * too: systemd reads all mounts anew for every bind that is to be read-only. But where a property of the
@@ -129,8 +157,9 @@ static int add_binds(PropertyList *list, Plan *plan, const PlanContext *context)
         if (host && strv_extend(&binds, "/usr") < 0)
                 return -ENOMEM;
         for (size_t i = 0; host && i < ELEMENTSOF(etc_paths); i++)
-                if ((bind ? strv_extendf(&binds, "-%s", etc_paths[i])
-                          : strv_extend(&plan->shown, etc_paths[i])) < 0)
+                if (!is_covered(&plan->policy->properties, etc_paths[i]) &&
+                                (bind ? strv_extendf(&binds, "-%s", etc_paths[i])
+                                      : strv_extend(&plan->shown, etc_paths[i])) < 0)
                         return -ENOMEM;
         if (strv_extendf(&binds, "%s:%s", context->stage_path, STAGE_TARGET) < 0)
                 return -ENOMEM;

@@ -37,6 +37,15 @@ size_t view_length(const cJSON *list)
         return cJSON_IsArray(list) ? (size_t) cJSON_GetArraySize(list) : 0;
 }
 
+/* What was never released has no duration. */
+const char *view_no_end(const cJSON *receipt)
+{
+        if (!view_get(receipt, "duration_ms"))
+                return "it was not started";
+        return streq_ptr(view_text(receipt, "verdict"), "aborted") ? "interrupted (aborted)"
+                                                                   : "how it ended is not known";
+}
+
 /* What readers rely on. Null is always allowed: unknown. */
 static const struct {
         const char *key, *expected;

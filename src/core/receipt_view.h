@@ -22,3 +22,5 @@ uint64_t view_number(const cJSON *object, const char *key);
 bool view_true(const cJSON *object, const char *key);
 /* Elements of a list; 0 for anything else. */
 size_t view_length(const cJSON *list);
+/* What to say of the end of a run that has neither exit status nor signal. */
+const char *view_no_end(const cJSON *receipt);

@@ -61,8 +61,17 @@ size_t apply_count(const Apply *apply, ApplyFound found)
         size_t n = 0;
 
         for (size_t i = 0; i < apply->plan->n; i++)
-                n += apply->plan->items[i].state == APPLY_SELECTED && apply->checks[i].found == found;
+                n += (apply->plan->items[i].state == APPLY_SELECTED || found == FOUND_DONE) &&
+                     apply->checks[i].found == found;
         return n;
+}
+
+bool apply_is_held(const Apply *apply, size_t index)
+{
+        ApplyState state = apply->plan->items[index].state;
+
+        return state != APPLY_SELECTED && state != APPLY_UNSELECTED &&
+               apply->checks[index].found != FOUND_DONE;
 }
 
 size_t apply_count_held(const Apply *apply)
@@ -70,8 +79,7 @@ size_t apply_count_held(const Apply *apply)
         size_t n = 0;
 
         for (size_t i = 0; i < apply->plan->n; i++)
-                n += apply->plan->items[i].state != APPLY_SELECTED &&
-                     apply->plan->items[i].state != APPLY_UNSELECTED;
+                n += apply_is_held(apply, i);
         return n;
 }
 
@@ -269,18 +277,6 @@ int apply_read_after(const Apply *apply, const ApplyChange *change, size_t max, 
         return r < 0 ? r : file_read_fd(fd, max, ret, ret_size);
 }
 
-/* Whether a change that was not selected now is in the workspace all the same. */
-static bool is_there(const Apply *apply, const ApplyChange *change)
-{
-        const char *unused;
-        WorkLook look;
-        bool there = workplace_look(apply->place, change->path, &change->after, NULL, &look) == 0 &&
-                     apply_matches(&look.node, &change->after, apply_mode(change), &unused);
-
-        work_look_clear(&look);
-        return there;
-}
-
 int apply_finish(Apply *apply, bool *ret_removed, Error *e)
 {
         int r;
@@ -289,7 +285,8 @@ int apply_finish(Apply *apply, bool *ret_removed, Error *e)
         for (size_t i = 0; i < apply->plan->n; i++) {
                 const ApplyChange *change = &apply->plan->items[i];
 
-                if (!apply->checks[i].looked && change->state != APPLY_UNABLE && !is_there(apply, change))
+                if (!apply->checks[i].looked && change->state != APPLY_UNABLE &&
+                                !apply_is_there(apply, change))
                         return 0;
         }
         r = kept_remove(apply->all_fd, apply->plan->run_id);

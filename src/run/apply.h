@@ -29,7 +29,7 @@ typedef enum ApplyFound {
 
 typedef struct ApplyCheck {
         ApplyFound found;
-        bool looked;   /* it was selected */
+        bool looked;   /* it was selected, or held back and is there all the same (FOUND_DONE) */
         char why[160]; /* of a conflict */
 } ApplyCheck;
 
@@ -47,7 +47,8 @@ const char *apply_workspace(const Apply *apply);
 /* For the selected ones. */
 const ApplyCheck *apply_check(const Apply *apply, size_t index);
 size_t apply_count(const Apply *apply, ApplyFound found);
-/* What was wanted and is not brought. */
+/* What was wanted and is not brought; nor has an earlier apply brought it. */
+bool apply_is_held(const Apply *apply, size_t index);
 size_t apply_count_held(const Apply *apply);
 /* An earlier apply was interrupted: what is selected is what it had selected. */
 bool apply_is_resumed(const Apply *apply);

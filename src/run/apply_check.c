@@ -138,12 +138,30 @@ static int check_one(Apply *apply, size_t index, Error *e)
         return r < 0 ? error_errno(e, r, "%s", change->path) : 0;
 }
 
+/* Such a change came by its exact name, so with all of its mode. */
+bool apply_is_there(const Apply *apply, const ApplyChange *change)
+{
+        const char *unused;
+        WorkLook look;
+        bool there = workplace_look(apply->place, change->path, &change->after, NULL, &look) == 0 &&
+                     apply_matches(&look.node, &change->after, change->after.mode, &unused);
+
+        work_look_clear(&look);
+        return there;
+}
+
 int apply_check_all(Apply *apply, Error *e)
 {
         int r = 0;
 
-        for (size_t i = 0; r == 0 && i < apply->plan->n; i++)
-                if (apply->plan->items[i].state == APPLY_SELECTED)
+        for (size_t i = 0; r == 0 && i < apply->plan->n; i++) {
+                const ApplyChange *change = &apply->plan->items[i];
+
+                if (change->state == APPLY_SELECTED)
                         r = check_one(apply, i, e);
+                else if (change->state != APPLY_UNSELECTED && change->state != APPLY_UNABLE &&
+                                apply_is_there(apply, change))
+                        apply->checks[i] = (ApplyCheck){ .found = FOUND_DONE, .looked = true };
+        }
         return r;
 }

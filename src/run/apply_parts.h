@@ -43,6 +43,8 @@ int apply_journal_read(Apply *apply, Error *e);
 
 /* ret_what: how they differ. */
 bool apply_matches(const ApplyNode *found, const ApplyNode *wanted, unsigned mode, const char **ret_what);
+/* Whether a change that was not selected now is in the workspace all the same. */
+bool apply_is_there(const Apply *apply, const ApplyChange *change);
 int apply_check_all(Apply *apply, Error *e);
 
 /* --- apply_steps.c: forwards and backwards --- */

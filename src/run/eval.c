@@ -175,7 +175,7 @@ static int on_end(void *userdata, const BatchEnd *end)
 {
         const Listener *listener = userdata;
 
-        return eval_add(listener->eval->table, end->number - 1, end->receipt, end->error);
+        return eval_add(listener->eval->table, end->number - 1, end->receipt, end->receipt_path, end->error);
 }
 
 static void on_progress(void *userdata, const BatchProgress *progress)

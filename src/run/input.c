@@ -189,3 +189,48 @@ int input_stdin(const InputScope *scope, const Job *job, int *ret_fd, Error *e)
         r = open_read_only(fd, ret_fd);
         return r < 0 ? error_errno(e, r, "job.stdin: %s", job->stdin_input.path) : 0;
 }
+
+/* As a run would set it up. -errno: there is no workspace, so nothing would be opened. */
+static int scope_of(const Plan *plan, const char *job_dir, InputScope *ret)
+{
+        bool overlay = plan->workspace == WORKSPACE_OVERLAY;
+        struct stat st = { 0 };
+
+        *ret = (InputScope){
+                .cwd = overlay ? plan->cwd : NULL,
+                .job_dir = job_dir,
+                .hidden = plan->policy->hidden_paths,
+                .trusted = geteuid() != 0,
+        };
+        if (plan->posture != POSTURE_BOUNDED && overlay && stat(plan->cwd, &st) < 0)
+                return -errno;
+        ret->owner_uid = st.st_uid;
+        ret->owner_gid = st.st_gid;
+        return 0;
+}
+
+/* -errno with a sentence; 0: it can be opened, or whether it can is not for this caller to know. */
+static int look_at(const InputScope *scope, const char *path, Error *e)
+{
+        _cleanup_close_ int fd = -EBADF;
+        int r = path ? input_open(scope, path, &fd, e) : 0;
+
+        return scope->trusted && (r == -EACCES || r == -EPERM) ? 0 : r;
+}
+
+int input_look(const Plan *plan, const char *job_dir, ReasonList *ret)
+{
+        const Job *job = plan->job;
+        InputScope scope;
+        Error e = ERROR_INIT;
+        int r = 0;
+
+        if (scope_of(plan, job_dir, &scope) < 0)
+                return 0;
+        for (size_t i = 0; r == 0 && i < job->n_files; i++)
+                if (look_at(&scope, job->files[i].input.path, &e) < 0)
+                        r = reason_add(ret, "files_failed", "job.files[%zu].source: %s", i, e.text);
+        if (r == 0 && look_at(&scope, job->stdin_input.path, &e) < 0)
+                r = reason_add(ret, "stdin_failed", "job.stdin: %s", e.text);
+        return r;
+}

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "core/job.h"
+#include "core/plan.h"
 
 typedef struct InputScope {
         const char *cwd;     /* the workspace, or NULL; relative paths start here */
@@ -24,3 +24,7 @@ int input_open(const InputScope *scope, const char *path, int *ret_fd, Error *e)
 /* Standard input of a job: a sealed memfd, a file that cannot be written through the descriptor, or
  * /dev/null. */
 int input_stdin(const InputScope *scope, const Job *job, int *ret_fd, Error *e);
+
+/* Beforehand: a reason for whatever a job file names that a run could not open. Who is not root opens it with
+ * rights of their own, and what these do not reach is not told. 0 or -ENOMEM. */
+int input_look(const Plan *plan, const char *job_dir, ReasonList *ret);

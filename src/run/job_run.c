@@ -112,32 +112,52 @@ static int check_terminal(const Plan *plan, Error *e)
         return 0;
 }
 
-static int write_receipt(Context *c, const Judgement *judgement, uint64_t judging_usec, JobRunResult *ret)
+static int build_receipt(Context *c, const Judgement *judgement, JobRunResult *ret)
 {
+        cJSON_Delete(ret->receipt);
+        free(ret->text);
+        ret->receipt = receipt_build(c->plan, c->outcome, judgement);
+        ret->text = ret->receipt ? json_print(ret->receipt, true) : NULL;
+        return ret->text ? 0 : -ENOMEM;
+}
+
+/* What cannot be shown afterwards did not happen as agreed: whoever is told of this run is told of an error.
+ */
+static int lose_receipt(Context *c, Judgement *judgement, JobRunResult *ret)
+{
+        int r = reason_add(&judgement->reasons, "receipt_failed", "%s", ret->error.text);
+
+        judgement->verdict = VERDICT_ERROR;
+        ret->exit_status = 4;
+        return r < 0 ? r : build_receipt(c, judgement, ret);
+}
+
+static int write_receipt(Context *c, Judgement *judgement, uint64_t judging_usec, JobRunResult *ret)
+{
+        bool lost = false;
         int r;
 
         /* What comes after this cannot be in the text any more. */
         c->outcome->phase_usec[PHASE_WRITE] = now_monotonic() - judging_usec;
-        ret->receipt = receipt_build(c->plan, c->outcome, judgement);
-        ret->text = ret->receipt ? json_print(ret->receipt, true) : NULL;
-        if (!ret->text)
-                return -ENOMEM;
+        r = build_receipt(c, judgement, ret);
+        if (r < 0)
+                return r;
         ret->exit_status = verdict_exit_status(judgement, c->outcome);
         if (c->pending) {
                 r = pending_file_commit(c->pending, ret->text, strlen(ret->text),
                                 c->options.receipt_path != NULL, &ret->receipt_path, &ret->error);
-                if (r < 0) {
-                        /* What cannot be shown afterwards did not happen as agreed. */
+                lost = r < 0;
+                if (lost)
                         error_prefix(&ret->error, r, "the receipt is lost");
-                        ret->exit_status = 4;
-                }
         }
         /* Without the receipt nobody could apply it. */
         if (!c->pending || ret->receipt_path)
                 (void) keep_commit(c->keep, c->plan, judgement, ret->text, &ret->error);
-        audit_ended(c->plan, c->outcome, judgement, ret->receipt_path, ret->text,
-                        c->pending && !ret->receipt_path);
+        audit_ended(c->plan, c->outcome, judgement, ret->receipt_path, ret->text, lost);
         c->started = false;
+        r = lost ? lose_receipt(c, judgement, ret) : 0;
+        if (r < 0)
+                return r;
         ret->summary = receipt_summary(c->plan, judgement, ret->receipt_path);
         return ret->summary ? 0 : -ENOMEM;
 }

@@ -232,6 +232,10 @@ def test_held_back():
               "echo '*.c text' > a.txt; mkdir s; echo '*.c text' > s/.gitattributes; echo x >> .git/config;"
               "ln -s /etc/passwd out; ln -s ../../etc up; ln -s a in; echo b > a")
     run = passes(job(sh(script), cwd=top))
+    dry = apply(run, "--dry-run").stdout
+    contains(dry, "--select .envrc brings it)\n", "--dry-run")
+    contains(dry, "\n.envrc: held back: ", "--dry-run")
+    contains(dry, "+++ b/.envrc\n@@ -0,0 +1,1 @@\n+e\n", "--dry-run")
     done = apply(run, "--yes", "--json")
     eq(done.status, 1, "exit status")
     held = sorted(item["path"] for item in done.line["held"])
@@ -244,6 +248,10 @@ def test_held_back():
        [b"b\n", b"*.c text\n", b"*.c text\n", b"[core]\n", b"b\n"], "the others")
     eq(apply(run, "--yes", "--select", ".git", "--select", ".github").status, 1, "a directory is not its name")
     check(not os.path.exists(f"{top}/.git/hooks/pre-commit"), "the hook was applied")
+    # What has come by its name is there, and no longer held back.
+    applied(run, "--select", ".envrc")
+    again = apply(run, "--yes", "--json").line
+    eq(sorted([*(item["path"] for item in again["held"]), ".envrc"]), want, "held back after .envrc")
     applied(run, *(f"--select={path}" for path in want))
     eq(lib.read_bytes(f"{top}/.git/hooks/pre-commit"), b"h\n", "the hook")
 

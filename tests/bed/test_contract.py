@@ -696,6 +696,7 @@ def test_disk_full_for_the_receipt():
     run = lib.qscope("run", lib.write_job(["seq", "2000"]), directory + "/r.json")
     one_of(run.status, (2, 4), "exit status")
     contains(run.stderr, directory, "stderr")
+    lib.lacks(run.stdout, "pass", "a verdict that nothing proves")
     eq(sorted(os.listdir(directory)), ["earlier", "filler"], "files")
 
 

@@ -4,6 +4,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -291,6 +292,17 @@ def test_umask():
         tells(sh("umask; touch a; stat -c %a a"), "0027\n640\n", cwd=workspace({}))
 
 
+@test()
+def test_properties_in_etc():
+    """What a property takes away of /etc is not shown over it."""
+    look = sh("ls /etc/alternatives | wc -l; ls /etc/ssl/certs >/dev/null 2>&1 && echo certificates")
+    for asked, shown in (({"TemporaryFileSystem": ["/etc/alternatives"]}, r"0\ncertificates\n"),
+                         ({"InaccessiblePaths": ["-+/etc/ssl"]}, r"[1-9]\d*\n")):
+        with policy(properties=asked):
+            run = lib.run_job(lib.job(look, expected_exit="any", cwd=workspace({})))
+            check(re.fullmatch(shown, run["stdout"]), f"{asked}: {run['stdout']!r} {run['reasons']}")
+
+
 @test(needs=("controllers",), timeout=40)
 def test_throttling():
     """A job that is slowed down is reported, and fails where the policy says so."""
@@ -476,6 +488,9 @@ CHECKS = [
     (["sudo"], {}, 3, "denied_argv0"),
     (["true"], {"timeout_sec": 604800}, 3, "over_ceiling"),
     (["true"], {"cwd": "/etc"}, 3, "workspace_refused"),
+    (["true"], {"stdin": {"file": "ok"}, "files": [{"path": "x", "source": "ok"}]}, 0, "ok: "),
+    (["true"], {"stdin": {"file": "none"}}, 4, "job.stdin: "),
+    (["true"], {"files": [{"path": "x", "source": "/etc/shadow"}]}, 4, "job.files[0].source: /etc/shadow: "),
     (["true"], {"no_such_key": 1}, 2, "no_such_key"),
     (["true"], {"policy": "no-such"}, 2, "no-such"),
 ]
@@ -531,6 +546,20 @@ def test_check_as_another_user():
         run = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", lib.QSCOPE, verb,
                               path], capture_output=True, text=True, env=lib.CALLER, check=False)
         eq(run.returncode, 0, f"exit status of {verb}: {run.stderr}")
+
+
+@test()
+def test_nobody_reads():
+    """A pipe that was closed is told as that."""
+    path = lib.write_job({"argv": ["true"], "cwd": lib.workspace()})
+    for verb in (["plan", path], ["log", "--json"]):
+        reader, writer = os.pipe()
+        os.close(reader)
+        with os.fdopen(writer) as closed:
+            run = subprocess.run([lib.QSCOPE, *verb], stdout=closed, stderr=subprocess.PIPE, text=True, env=lib.CALLER,
+                                 check=False)
+        told = verb[0] == "plan" or run.returncode != 0  # the journal may be empty
+        eq(run.stderr, "qscope: standard output: Broken pipe\n" if told else "", "stderr")
 
 
 @test()

@@ -3,6 +3,7 @@
 
 import json
 import os
+import stat
 
 import schema
 from lib import (check, collect, contains, eq, fails, job, lacks, passes, py, qscope, read_bytes, run_job, scratch, sh, test,
@@ -78,6 +79,7 @@ def test_diffs():
     contains(text, "@@ -1,2 +1,2 @@\\n one\\n-two\\n+zwei\\n", "the page")
     contains(text, "\\u003cb\\u003e", "the page")
     eq(mode, 0o600, "mode")
+    lacks(qscope("report", run.receipt_path).stdout, "zwei\\n", "the page on standard output")
     text, mode = page("--no-diffs")
     lacks(text, "zwei\\n", "the page without diffs")
     eq(mode, 0o644, "mode")
@@ -86,6 +88,23 @@ def test_diffs():
     eq(qscope("apply", "--yes", "--select", "<b>", run.receipt_path).status, 0, "exit status of apply")
     eq(qscope("clean", "--discard", run["run_id"]).status, 0, "exit status of clean")
     contains(page()[0], "nothing is kept of this run: it was kept, and has been applied, discarded", "the page")
+
+
+@test()
+def test_where_the_page_goes():
+    """A device or a link in the place of the page stays what it is."""
+    receipt = scratch("where.json")
+    passes(job(["true"]), receipt=receipt)
+    node, link, target = scratch("node"), scratch("link"), scratch("target")
+    write(target, "x")
+    os.mknod(node, 0o600 | stat.S_IFIFO)
+    os.symlink(target, link)
+    for path in (node, link):
+        before = os.lstat(path).st_mode
+        run = qscope("report", "-o", path, receipt)
+        eq([run.status, os.lstat(path).st_mode], [2, before], path)
+        contains(run.stderr, "not a regular file", "stderr")
+    eq(read_bytes(target), b"x", "the link's target")
 
 
 @test("smoke")
@@ -97,7 +116,7 @@ def test_page():
     write(f"{directory}/broken.json", "{")
     write(f"{directory}/other.txt", "no receipt")
     page = scratch("page.html")
-    eq(qscope("report", "-o", page, "--title", "<Title>", directory).status, 0, "exit status")
+    eq(qscope("report", "-o", page, "--no-diffs", "--title", "<Title>", directory).status, 0, "exit status")
     text = read_bytes(page).decode()
     eq(text.count('class="row-data"'), 2, "receipts")
     for part in ("<img", "<b>", "<Title>", "</script><"):
@@ -112,3 +131,12 @@ def test_page():
     eq(qscope("report", "-o", scratch("no.html"), empty).status, 2, "nothing to read")
     check(not os.path.exists(scratch("no.html")), "there is a page of nothing")
     eq(qscope("report", "-o", scratch("no/page.html"), directory).status, 4, "nowhere to write")
+    # What was named and is not there.
+    gone = qscope("report", scratch("gone"))
+    eq((gone.status, gone.stdout), (2, ""), "a path that is not there")
+    contains(gone.stderr, "gone: cannot be read: No such file", "standard error")
+    some = qscope("report", scratch("gone"), directory)
+    eq((some.status, some.stdout != ""), (1, True), "one of two paths")
+    contains(some.stderr, "gone: cannot be read: No such file", "standard error")
+    eq(qscope("report", "-o", scratch("no.html"), f"{directory}/broken.json").status, 2, "not one receipt")
+    check(not os.path.exists(scratch("no.html")), "there is a page of nothing")

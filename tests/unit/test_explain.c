@@ -121,6 +121,24 @@ TEST(signs_of_a_pass)
         CHECK_HAS(page, "\033[1;32mPASS");
 }
 
+/* It ran for a while: "not started" is for what has no duration. */
+TEST(interrupted)
+{
+        static const char text[] =
+                        "{\"schema\":\"qscope.receipt/v1\",\"verdict\":\"aborted\","
+                        "\"reasons\":[{\"code\":\"aborted\",\"message\":\"interrupted by SIGINT\"}],"
+                        "\"exit_code\":null,\"signal\":null,\"duration_ms\":1370}";
+        _cleanup_(cJSON_Deletep) cJSON *receipt = NULL, *explanation = NULL;
+        _cleanup_free_ char *page = NULL;
+        Error e = ERROR_INIT;
+
+        REQUIRE(receipt_parse(text, strlen(text), "x", &receipt, &e) == 0);
+        explanation = explain(receipt);
+        page = explanation ? explanation_text(explanation, false) : NULL;
+        CHECK_HAS(page, "interrupted (aborted), after 1.37 s");
+        CHECK(page && !strstr(page, "not started"));
+}
+
 static int parse(const char *text, size_t size, const char *name, Error *e)
 {
         _cleanup_(cJSON_Deletep) cJSON *receipt = NULL;

@@ -251,7 +251,7 @@ static void add(EvalTable *t, uint64_t number, const char *verdict, const char *
 {
         cJSON *r = receipt(verdict, code);
 
-        CHECK_EQ(eval_add(t, number, r, NULL), 0);
+        CHECK_EQ(eval_add(t, number, r, "/r.json", NULL), 0);
         cJSON_Delete(r);
 }
 
@@ -308,6 +308,40 @@ TEST(what_is_printed)
         first = json_get(json_get(document, "candidates")->child, "results")->child;
         CHECK(cJSON_IsTrue(json_get(first, "flaky")));
         CHECK_STR(json_get(first, "reason")->valuestring, "expected_exit");
+}
+
+/* What the host could not run, or was interrupted, is held against nobody. */
+TEST(runs_without_a_verdict)
+{
+        static const EvalCandidate candidates[] = { { "a", "1", "py" }, { "b", "2", "py" } };
+        Error e = ERROR_INIT;
+        _cleanup_(suite_freep) Suite *suite = parse(good, &e);
+        _cleanup_(eval_freep) EvalTable *t = table(suite, candidates);
+        _cleanup_(cJSON_Deletep) cJSON *document = NULL;
+        _cleanup_free_ char *text = NULL;
+        size_t size = 0;
+        FILE *out = open_memstream(&text, &size);
+        const cJSON *first;
+
+        add(t, 0, "pass", NULL);
+        add(t, 1, "error", "controller_missing");
+        CHECK_EQ(eval_add(t, 2, NULL, NULL, "there is no such policy"), 0);
+        for (uint64_t i = 12; i < 24; i++)
+                add(t, i, i == 13 ? "aborted" : i == 14 ? "fail" : "pass", i == 14 ? "exit_code" : NULL);
+        CHECK(eval_print(t, out) == 0 && eval_write_csv(t, out) == 0 && fclose(out) == 0);
+        CHECK_HAS(text, "-     a  ");
+        CHECK_HAS(text, "1/3 (2 without a verdict)");
+        CHECK_HAS(text, "0/3 (3 without a verdict)");
+        CHECK_HAS(text, "pass@1 0.000  (0 of 1 candidate passes every case, 1 cannot be told)");
+        CHECK_HAS(text, "\"a\",\"b\",,0,0,false,false,,,");
+        document = eval_to_json(t);
+        first = json_get(document, "candidates")->child;
+        CHECK(cJSON_IsNull(json_get(first, "pass")));
+        first = json_get(first, "results")->child;
+        CHECK(cJSON_IsNull(json_get(first, "pass")) && cJSON_IsFalse(json_get(first, "flaky")));
+        CHECK_EQ((long long) json_get(first, "judged")->valuedouble, 1);
+        CHECK_STR(json_get(first, "receipt")->valuestring, "/r.json");
+        CHECK(cJSON_IsNull(json_get(first->next, "pass_at_k")));
 }
 
 TEST_MAIN

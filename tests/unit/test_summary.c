@@ -139,6 +139,24 @@ TEST(other_ends)
         CHECK_HAS(missing, "chmod +x");
 }
 
+/* Released, and then somebody pressed Ctrl-C. */
+TEST(interrupted)
+{
+        _sample_ Sample s;
+        _cleanup_free_ char *aborted = NULL, *lost = NULL;
+
+        sample_init(&s);
+        s.outcome->exited = false;
+        s.outcome->abort_signal = SIGINT;
+        aborted = print_sample(&s, false);
+        CHECK(startswith(aborted, "ABORTED  sample-1\n"));
+        CHECK_HAS(aborted, "end       interrupted (aborted)\n");
+        CHECK_HAS(aborted, "1.23 s of 30 s");
+        s.outcome->abort_signal = 0;
+        lost = print_sample(&s, false);
+        CHECK_HAS(lost, "end       how it ended is not known\n");
+}
+
 TEST(not_started)
 {
         _sample_ Sample s;

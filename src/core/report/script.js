@@ -212,7 +212,11 @@
                 ? `ended by ${receipt.signal}`
                 : has(receipt.exit_code)
                     ? `exit status ${receipt.exit_code}`
-                    : "not started";
+                    : !has(receipt.duration_ms)
+                        ? "not started"
+                        : verdict === "aborted"
+                            ? "interrupted (aborted)"
+                            : "not known";
         const facts = [
             ["end", end],
             ["took", has(receipt.duration_ms) ? duration(receipt.duration_ms) : null],
