@@ -72,35 +72,45 @@ static bool is_ahead(const Run *run)
         return !run->has_turn && !run->dismissed && run->state <= RUN_HELD;
 }
 
+/* The list has the youngest first. */
+static Run *oldest_ahead(const Engine *engine)
+{
+        Run *oldest = NULL;
+
+        for (Run *run = engine->runs; run; run = run->next)
+                if (is_ahead(run))
+                        oldest = run;
+        return oldest;
+}
+
+static void look_for_next(Engine *engine)
+{
+        (void) sd_event_source_set_enabled(engine->turn_source, SD_EVENT_ONESHOT);
+}
+
+/* In the order in which they were begun: who is ready sooner waits for who was there before. */
 bool engine_take_turn(Run *run)
 {
         Engine *engine = run->engine;
 
-        if (!run->has_turn && engine->turns_taken < engine->turns) {
+        if (engine->turns == SIZE_MAX)
+                return true;
+        if (!run->has_turn && engine->turns_taken < engine->turns && oldest_ahead(engine) == run) {
                 engine->turns_taken++;
                 run->has_turn = true;
+                look_for_next(engine);
         }
         return run->has_turn;
 }
 
 void engine_end_turn(Run *run)
 {
-        if (!run->has_turn || run->turn_ended)
+        if (run->turn_ended)
                 return;
         run->turn_ended = true;
-        run->engine->turns_taken--;
-        (void) sd_event_source_set_enabled(run->engine->turn_source, SD_EVENT_ONESHOT);
-}
-
-/* The list has the youngest first. */
-static Run *oldest_held(const Engine *engine)
-{
-        Run *oldest = NULL;
-
-        for (Run *run = engine->runs; run; run = run->next)
-                if (run->state == RUN_HELD)
-                        oldest = run;
-        return oldest;
+        if (run->has_turn)
+                run->engine->turns_taken--;
+        look_for_next(run->engine);
 }
 
 static int on_turn(_unused_ sd_event_source *source, void *userdata)
@@ -108,7 +118,7 @@ static int on_turn(_unused_ sd_event_source *source, void *userdata)
         Engine *engine = userdata;
         Run *run;
 
-        while ((run = oldest_held(engine)) && engine_take_turn(run))
+        while ((run = oldest_ahead(engine)) && run->state == RUN_HELD && engine_take_turn(run))
                 (void) run_release(run);
         return 0;
 }

@@ -299,7 +299,7 @@ def test_properties_in_etc():
     for asked, shown in (({"TemporaryFileSystem": ["/etc/alternatives"]}, r"0\ncertificates\n"),
                          ({"InaccessiblePaths": ["-+/etc/ssl"]}, r"[1-9]\d*\n")):
         with policy(properties=asked):
-            run = lib.run_job(lib.job(look, expected_exit="any", cwd=workspace({})))
+            run = lib.run_job(job(look, expected_exit="any", cwd=workspace({})))
             check(re.fullmatch(shown, run["stdout"]), f"{asked}: {run['stdout']!r} {run['reasons']}")
 
 
