@@ -342,7 +342,7 @@ def end_with_held(number, status, receipts):
     started = start_ahead(many(3, ["sleep", "300"]), "--receipts", top)
     started.kill(number)
     eq(started.finish().status, status, "exit status")
-    check(host.wait_until(lambda: not survivors(), lib.bound(1)), "a held stage outlives qscope")
+    check(host.wait_until(lambda: not survivors(), lib.bound(10)), "a held stage outlives qscope")
     eq([item["verdict"] for item in receipts_in(top).values()], receipts, "receipts")
 
 
