@@ -188,7 +188,7 @@ Engine *engine_free(Engine *engine)
         /* Without a word of farewell the guard kills what is left. */
         if (!engine->runs)
                 guard_dismiss(&engine->guard);
-        safe_close(engine->guard.fd);
+        engine->guard.fd = safe_close(engine->guard.fd);
         while (engine->runs)
                 run_free(engine->runs);
         for (size_t i = 0; i < ENGINE_SIGNALS; i++)
