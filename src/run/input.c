@@ -190,22 +190,29 @@ int input_stdin(const InputScope *scope, const Job *job, int *ret_fd, Error *e)
         return r < 0 ? error_errno(e, r, "job.stdin: %s", job->stdin_input.path) : 0;
 }
 
-/* As a run would set it up. -errno: there is no workspace, so nothing would be opened. */
-static int scope_of(const Plan *plan, const char *job_dir, InputScope *ret)
+InputScope input_scope(const Plan *plan, const char *job_dir, bool trusted)
 {
-        bool overlay = plan->workspace == WORKSPACE_OVERLAY;
+        return (InputScope){
+                .cwd = plan->workspace == WORKSPACE_OVERLAY ? plan->cwd : NULL,
+                .job_dir = job_dir,
+                .owner_uid = geteuid(),
+                .owner_gid = getegid(),
+                .hidden = plan->policy->hidden_paths,
+                .trusted = trusted,
+        };
+}
+
+/* -errno: there is no workspace, so nothing would be opened. */
+static int find_owner(const Plan *plan, InputScope *scope)
+{
         struct stat st = { 0 };
 
-        *ret = (InputScope){
-                .cwd = overlay ? plan->cwd : NULL,
-                .job_dir = job_dir,
-                .hidden = plan->policy->hidden_paths,
-                .trusted = geteuid() != 0,
-        };
-        if (plan->posture != POSTURE_BOUNDED && overlay && stat(plan->cwd, &st) < 0)
+        if (plan->posture == POSTURE_BOUNDED)
+                return 0;
+        if (scope->cwd && stat(scope->cwd, &st) < 0)
                 return -errno;
-        ret->owner_uid = st.st_uid;
-        ret->owner_gid = st.st_gid;
+        scope->owner_uid = st.st_uid;
+        scope->owner_gid = st.st_gid;
         return 0;
 }
 
@@ -221,11 +228,11 @@ static int look_at(const InputScope *scope, const char *path, Error *e)
 int input_look(const Plan *plan, const char *job_dir, ReasonList *ret)
 {
         const Job *job = plan->job;
-        InputScope scope;
+        InputScope scope = input_scope(plan, job_dir, geteuid() != 0);
         Error e = ERROR_INIT;
         int r = 0;
 
-        if (scope_of(plan, job_dir, &scope) < 0)
+        if (find_owner(plan, &scope) < 0)
                 return 0;
         for (size_t i = 0; r == 0 && i < job->n_files; i++)
                 if (look_at(&scope, job->files[i].input.path, &e) < 0)

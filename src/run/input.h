@@ -18,6 +18,9 @@ typedef struct InputScope {
         bool trusted;        /* a person typed the path: whatever qscope can read */
 } InputScope;
 
+/* What a run of this plan reaches. The owner is the caller as long as nobody says whose the workspace is. */
+InputScope input_scope(const Plan *plan, const char *job_dir, bool trusted);
+
 /* Opens a regular file for reading. -EACCES with a sentence when the scope does not reach it. */
 int input_open(const InputScope *scope, const char *path, int *ret_fd, Error *e);
 

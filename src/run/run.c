@@ -124,27 +124,18 @@ static bool wants_whole(const ExpectStream *expect)
 }
 
 /* What the job file names is opened with no more rights than the workspace's owner has. */
-static InputScope input_scope(const Run *run)
+static InputScope scope_of(const Run *run)
 {
-        InputScope scope = {
-                .cwd = run->plan->workspace == WORKSPACE_OVERLAY ? run->plan->cwd : NULL,
-                .job_dir = run->options.job_dir,
-                .hidden = run->plan->policy->hidden_paths,
-                .trusted = run->options.trusted,
-        };
+        InputScope scope = input_scope(run->plan, run->options.job_dir, run->options.trusted);
 
-        if (run->fs) {
+        if (run->fs)
                 jobfs_owner(run->fs, &scope.owner_uid, &scope.owner_gid);
-        } else {
-                scope.owner_uid = geteuid();
-                scope.owner_gid = getegid();
-        }
         return scope;
 }
 
 static int open_source(void *userdata, const char *path, int *ret_fd, Error *e)
 {
-        InputScope scope = input_scope(userdata);
+        InputScope scope = scope_of(userdata);
 
         return input_open(&scope, path, ret_fd, e);
 }
@@ -166,7 +157,7 @@ static int open_streams(Run *run, Error *e)
 {
         const Job *job = run->plan->job;
         uint64_t keep = run->plan->limits.value[LIMIT_OUTPUT];
-        InputScope scope = input_scope(run);
+        InputScope scope = scope_of(run);
         int r;
 
         keep = keep == LIMIT_UNLIMITED ? CAPTURE_WHOLE_MAX : MIN(keep, CAPTURE_WHOLE_MAX);
