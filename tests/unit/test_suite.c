@@ -283,6 +283,15 @@ TEST(order_does_not_matter)
         CHECK(!streq(a, c));
 }
 
+/* The table, then the records of CSV. */
+static char *print_all(const EvalTable *t)
+{
+        TextStream stream;
+        FILE *out = text_stream_open(&stream);
+
+        return text_stream_close(&stream, out && eval_print(t, out) == 0 ? eval_write_csv(t, out) : -1);
+}
+
 TEST(what_is_printed)
 {
         static const EvalCandidate candidates[] = { { "a\x1b[2J", "1", "py" }, { "b", "2", "py" } };
@@ -291,13 +300,12 @@ TEST(what_is_printed)
         _cleanup_(eval_freep) EvalTable *t = table(suite, candidates);
         _cleanup_(cJSON_Deletep) cJSON *document = NULL;
         _cleanup_free_ char *text = NULL;
-        size_t size = 0;
-        FILE *out = open_memstream(&text, &size);
         const cJSON *first;
 
         for (uint64_t i = 0; i < eval_runs(t); i++)
                 add(t, i, i == 1 ? "fail" : "pass", i == 1 ? "expected_exit" : NULL);
-        CHECK(eval_print(t, out) == 0 && eval_write_csv(t, out) == 0 && fclose(out) == 0);
+        text = print_all(t);
+        REQUIRE(text);
         CHECK(!strchr(text, '\x1b'));
         CHECK_HAS(text, "a\\x1b[2J: 3 of 4 cases pass, 1 differs from run to run");
         CHECK_HAS(text, "SOME  a");
@@ -319,8 +327,6 @@ TEST(runs_without_a_verdict)
         _cleanup_(eval_freep) EvalTable *t = table(suite, candidates);
         _cleanup_(cJSON_Deletep) cJSON *document = NULL;
         _cleanup_free_ char *text = NULL;
-        size_t size = 0;
-        FILE *out = open_memstream(&text, &size);
         const cJSON *first;
 
         add(t, 0, "pass", NULL);
@@ -328,7 +334,8 @@ TEST(runs_without_a_verdict)
         CHECK_EQ(eval_add(t, 2, NULL, NULL, "there is no such policy"), 0);
         for (uint64_t i = 12; i < 24; i++)
                 add(t, i, i == 13 ? "aborted" : i == 14 ? "fail" : "pass", i == 14 ? "exit_code" : NULL);
-        CHECK(eval_print(t, out) == 0 && eval_write_csv(t, out) == 0 && fclose(out) == 0);
+        text = print_all(t);
+        REQUIRE(text);
         CHECK_HAS(text, "-     a  ");
         CHECK_HAS(text, "1/3 (2 without a verdict)");
         CHECK_HAS(text, "0/3 (3 without a verdict)");
