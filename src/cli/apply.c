@@ -257,7 +257,7 @@ static int print_json(const Apply *apply, const char *state, size_t changed, siz
                                                    : json_add_bool(object, "recorded",
                                                                      apply_recorded(apply) == 0)) == 0)
                 line = json_print(object, false);
-        return line && fputs(line, stdout) >= 0 && fflush(stdout) == 0 ? 0 : -EIO;
+        return cli_put(line);
 }
 
 /* As a run is none the less for it. */
@@ -355,12 +355,8 @@ static int run(const ApplyArguments *a, Apply *apply)
                 (void) fprintf(stderr, "qscope: FORCED: the verdict of this run is \"%s\", not \"pass\"\n",
                                 apply_info(apply)->verdict);
         r = a->json ? 0 : show(a, apply, diffs);
-        if (r < 0) {
-                Error e = ERROR_INIT;
-
-                error_errno(&e, r, "standard output");
-                return cli_fail(EXIT_HOST, &e);
-        }
+        if (r < 0)
+                return EXIT_HOST; /* what was not shown is not applied */
         if (apply_count(apply, FOUND_CONFLICT) > 0 && !apply_is_undone(apply))
                 return refuse(a, apply);
         if (a->dry_run) {

@@ -172,15 +172,22 @@ static int open_outputs(const BatchArguments *a, Printer *p, Error *e)
         return r;
 }
 
-static int close_outputs(Printer *p, int status)
+static int close_output(FILE *f, const char *path)
 {
-        FILE *const files[] = { p->csv, p->jsonl };
-        bool failed = fflush(stdout) != 0;
+        bool lost = f && ferror(f);
+        Error e = ERROR_INIT;
 
-        for (size_t i = 0; i < ELEMENTSOF(files); i++)
-                if (files[i] && files[i] != stdout)
-                        failed = fclose(files[i]) != 0 || failed;
-        return failed && status < 128 ? batch_worse_status(status, EXIT_HOST) : status;
+        errno = 0;
+        if (!f || f == stdout || (fclose(f) == 0 && !lost))
+                return 0;
+        error_errno(&e, errno > 0 ? -errno : -EIO, "%s", path);
+        return cli_fail(EXIT_HOST, &e);
+}
+
+static int close_outputs(const BatchArguments *a, const Printer *p, int status)
+{
+        status = MAX(status, close_output(p->csv, a->csv));
+        return MAX(status, close_output(p->jsonl, a->jsonl));
 }
 
 int cli_batch(_unused_ int argc, char **argv)
@@ -217,6 +224,6 @@ int cli_batch(_unused_ int argc, char **argv)
         print_end(&printer, &a, &result);
         free(result.first_left);
         if (r < 0)
-                return close_outputs(&printer, cli_fail(EXIT_HOST, &e));
-        return close_outputs(&printer, result.tally.status);
+                return close_outputs(&a, &printer, cli_fail(EXIT_HOST, &e));
+        return close_outputs(&a, &printer, result.tally.status);
 }

@@ -28,7 +28,8 @@ int cli_log(int argc, char **argv);
 int cli_fail(int status, const Error *e);
 int cli_usage(const char *verb, const char *format, ...) _printf_(2, 3);
 
-/* To standard output; NULL: there was no memory for the text. 0 or a negative errno. */
+/* To standard output; NULL: there was no memory for the text, -ENOMEM. Otherwise 0: that standard output
+ * could not be written is seen when the verb has ended, and is an error of all of them then. */
 int cli_put(const char *text);
 
 /* Whether standard output is a terminal that shows colours (NO_COLOR, TERM). */

@@ -28,7 +28,8 @@ static int help(void)
                     "  --json   one JSON document (qscope.diff/v1), for tools\n"
                     "  --help\n\n"
                     "Exit status: 0 nothing that matters differs; 1 something does, or a job is in one directory only; 2\n"
-                    "bad usage, or a file that is not a receipt.");
+                    "bad usage, or a file that is not a receipt (in a directory: it is passed over, and nothing else\n"
+                    "differs).");
         return 0;
 }
 
@@ -105,6 +106,7 @@ typedef struct Entry {
 typedef struct Entries {
         Entry *items;
         size_t n, room;
+        bool incomplete; /* something was no receipt */
 } Entries;
 
 static void entries_clear(Entries *entries)
@@ -133,12 +135,18 @@ static int add_entry(Entries *entries, const char *path, Error *e)
         Entry *items;
         int r = load_receipt(path, &receipt, e);
 
+        job_id = r < 0 ? NULL : view_text(receipt, "job_id");
+        if (r == 0 && !job_id)
+                r = error_set(e, -EINVAL, "%s: receipt.job_id: is missing", path);
+        if (r < 0 && r != -ENOMEM) {
+                (void) fprintf(stderr, "qscope: passed over: %s\n", e->text);
+                entries->incomplete = true;
+                *e = ERROR_INIT;
+                return 0;
+        }
         if (r < 0)
                 return r;
-        job_id = view_text(receipt, "job_id");
         started = view_text(receipt, "started_at");
-        if (!job_id)
-                return error_set(e, -EINVAL, "%s: receipt.job_id: is missing", path);
         items = entries->n < RECEIPTS_MAX
                                 ? array_grow(entries->items, entries->n, &entries->room, sizeof(*items))
                                 : NULL;
@@ -250,7 +258,7 @@ static int diff_directories(const char *a, const char *b, bool json, Error *e)
         cJSON *lists[3];
         Totals totals = { 0 };
         bool same;
-        int r = read_directory(a, &x, e);
+        int status, r = read_directory(a, &x, e);
 
         if (r == 0)
                 r = read_directory(b, &y, e);
@@ -263,17 +271,18 @@ static int diff_directories(const char *a, const char *b, bool json, Error *e)
                 return -ENOMEM;
         r = tell_all(&x, &y, json, lists, &totals, e);
         same = totals.different + totals.only_a + totals.only_b == 0;
+        status = !same ? 1 : x.incomplete || y.incomplete ? EXIT_USAGE : 0;
         if (r < 0)
                 return r;
         if (!json) {
                 (void) printf("%zu the same, %zu different, %zu only in A, %zu only in B\n", totals.same,
                                 totals.different, totals.only_a, totals.only_b);
-                return same ? 0 : 1;
+                return status;
         }
         r = json_add_bool(document, "same", same);
         if (r == 0)
                 r = print_document(document);
-        return r < 0 ? r : same ? 0 : 1;
+        return r < 0 ? r : status;
 }
 
 static bool is_directory(const char *path)
@@ -313,11 +322,5 @@ int cli_diff(int argc, char **argv)
         if (directory != is_directory(b))
                 return cli_usage("diff", "a receipt cannot be compared with a directory");
         r = directory ? diff_directories(a, b, json, &e) : diff_files(a, b, json, &e);
-        if (r >= 0 && fflush(stdout) == 0)
-                return r;
-        if (r >= 0)
-                r = -errno;
-        if (ferror(stdout))
-                error_errno(&e, r, "standard output");
-        return cli_fail(ferror(stdout) || r == -ENOMEM ? EXIT_HOST : EXIT_USAGE, &e);
+        return r >= 0 ? r : cli_fail(r == -ENOMEM ? EXIT_HOST : EXIT_USAGE, &e);
 }

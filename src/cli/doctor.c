@@ -125,9 +125,7 @@ static int print_document(cJSON *document, Error *e)
 {
         _cleanup_free_ char *text = document ? json_print(document, true) : NULL;
 
-        if (!text)
-                return error_errno(e, -ENOMEM, "the document");
-        return fputs(text, stdout) < 0 || fflush(stdout) != 0 ? error_errno(e, -errno, "standard output") : 0;
+        return text ? cli_put(text) : error_errno(e, -ENOMEM, "the document");
 }
 
 /* --- the host --- */

@@ -107,14 +107,12 @@ static int write_csv(const EvalTable *results, const char *path, Error *e)
         return r < 0 ? error_errno(e, r, "%s", path) : 0;
 }
 
-static int print_json(const EvalTable *results, Error *e)
+static int print_json(const EvalTable *results)
 {
         _cleanup_(cJSON_Deletep) cJSON *document = eval_to_json(results);
         _cleanup_free_ char *text = document ? json_print(document, true) : NULL;
 
-        if (!text)
-                return -ENOMEM;
-        return fputs(text, stdout) < 0 || fflush(stdout) != 0 ? error_errno(e, -errno, "standard output") : 0;
+        return cli_put(text);
 }
 
 static int tell(const EvalArguments *a, const EvalTable *results, const BatchResult *batch, Error *e)
@@ -122,9 +120,9 @@ static int tell(const EvalArguments *a, const EvalTable *results, const BatchRes
         int r = 0;
 
         if (a->json)
-                r = print_json(results, e);
+                r = print_json(results);
         else if (!a->quiet)
-                r = eval_print(results, a->csv && streq(a->csv, "-") ? stderr : stdout);
+                eval_print(results, a->csv && streq(a->csv, "-") ? stderr : stdout);
         if (r == 0 && a->csv)
                 r = write_csv(results, a->csv, e);
         if (batch->stopped)

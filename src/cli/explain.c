@@ -29,9 +29,7 @@ static int print(const cJSON *receipt, bool json)
         if (explanation)
                 text = json ? json_print(explanation, true)
                             : explanation_text(explanation, cli_wants_colour());
-        if (!text)
-                return -ENOMEM;
-        return fputs(text, stdout) < 0 || fflush(stdout) != 0 ? -errno : 0;
+        return cli_put(text);
 }
 
 int cli_explain(int argc, char **argv)
@@ -59,10 +57,5 @@ int cli_explain(int argc, char **argv)
         r = load_receipt(argv[optind], &receipt, &e);
         if (r < 0)
                 return cli_fail(EXIT_USAGE, &e);
-        r = print(receipt, json);
-        if (r < 0) {
-                error_errno(&e, r, "standard output");
-                return cli_fail(EXIT_HOST, &e);
-        }
-        return 0;
+        return print(receipt, json) < 0 ? cli_fail(EXIT_HOST, &e) : 0;
 }

@@ -255,7 +255,7 @@ static int show_all(Journal *journal, const LogArguments *a, Tally *tally)
                         return r;
                 if (r == 0) {
                         if (fflush(stdout) != 0)
-                                return -errno;
+                                return 0; /* nobody reads */
                         r = a->follow ? journal_wait(journal) : 0;
                         if (r < 0 || !a->follow)
                                 return r;
@@ -299,12 +299,12 @@ int cli_log(_unused_ int argc, char **argv)
         LogArguments arguments;
         Tally tally = { 0 };
         Error e = ERROR_INIT;
-        int r = parse(argv, &arguments, &e), status;
+        int r = parse(argv, &arguments, &e);
 
         if (r < 0)
                 return cli_usage("log", "%s", e.text);
         if (arguments.help)
-                return fputs(help_text, stdout) < 0 || fflush(stdout) != 0;
+                return cli_put(help_text);
         r = journal_open(&journal, &e);
         if (r < 0)
                 return cli_fail(EXIT_HOST, &e);
@@ -312,13 +312,8 @@ int cli_log(_unused_ int argc, char **argv)
         if (r >= 0)
                 r = show_all(journal, &arguments, &tally);
         if (r < 0) {
-                error_errno(&e, r, ferror(stdout) ? "standard output" : "the audit trail");
+                error_errno(&e, r, "the audit trail");
                 return cli_fail(EXIT_HOST, &e);
         }
-        status = conclude(&arguments, &tally);
-        if (fflush(stdout) != 0) {
-                error_errno(&e, -errno, "standard output");
-                return cli_fail(EXIT_HOST, &e);
-        }
-        return status;
+        return conclude(&arguments, &tally);
 }

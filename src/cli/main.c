@@ -65,11 +65,16 @@ int cli_usage(const char *verb, const char *format, ...)
         return cli_fail(EXIT_USAGE, &e);
 }
 
+/* Why it could not be written, where that is known: stdio only remembers that it could not. */
+static int output_errno;
+
 int cli_put(const char *text)
 {
         if (!text)
                 return -ENOMEM;
-        return fputs(text, stdout) < 0 ? -errno : 0;
+        if (fputs(text, stdout) < 0)
+                output_errno = errno;
+        return 0;
 }
 
 bool cli_wants_colour(void)
@@ -108,6 +113,22 @@ static void on_early_signal(int number)
         _exit(128 + number);
 }
 
+/* Who asked has no answer where it could not be printed: nothing that is lost is a success. */
+static int finish(int status)
+{
+        Error e = ERROR_INIT;
+
+        if (fflush(stdout) != 0)
+                output_errno = errno;
+        else if (!ferror(stdout))
+                return status;
+        if (output_errno > 0)
+                error_errno(&e, -output_errno, "standard output");
+        else
+                error_set(&e, -EIO, "standard output: not all of it could be written");
+        return cli_fail(MAX(status, EXIT_HOST), &e);
+}
+
 int main(int argc, char **argv)
 {
         open_standard_streams();
@@ -122,14 +143,14 @@ int main(int argc, char **argv)
                 return cli_usage("", "a verb is missing");
         if (streq(argv[1], "--help") || streq(argv[1], "-h") || streq(argv[1], "help")) {
                 print_help(stdout);
-                return 0;
+                return finish(0);
         }
         if (streq(argv[1], "--version")) {
                 (void) puts("qscope " QSCOPE_VERSION);
-                return 0;
+                return finish(0);
         }
         for (size_t i = 0; i < ELEMENTSOF(verbs); i++)
                 if (streq(argv[1], verbs[i].name))
-                        return verbs[i].call(argc - 1, argv + 1);
+                        return finish(verbs[i].call(argc - 1, argv + 1));
         return cli_usage("", "\"%s\" is not a verb", argv[1]);
 }

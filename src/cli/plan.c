@@ -27,9 +27,8 @@ static int print(const Plan *plan, bool json)
 {
         _cleanup_(cJSON_Deletep) cJSON *object = json ? plan_to_json(plan) : NULL;
         _cleanup_free_ char *text = json ? object ? json_print(object, true) : NULL : plan_to_text(plan);
-        int r = cli_put(text);
 
-        return r == 0 && fflush(stdout) != 0 ? -errno : r;
+        return cli_put(text);
 }
 
 static int plan_file(const char *path, const char *policy, bool json)
@@ -44,11 +43,8 @@ static int plan_file(const char *path, const char *policy, bool json)
         if (r < 0)
                 return cli_fail(EXIT_USAGE, &e);
         assert(planning.plan);
-        r = print(planning.plan, json);
-        if (r < 0) {
-                error_errno(&e, r, "standard output");
+        if (print(planning.plan, json) < 0)
                 return cli_fail(EXIT_HOST, &e);
-        }
         return planning.plan->refusals.n > 0 ? EXIT_REFUSED : 0;
 }
 

@@ -91,7 +91,7 @@ static int show(const char *name, bool json)
         if (load_policy(name, &policy, &e) < 0)
                 return cli_fail(EXIT_USAGE, &e);
         text = json ? show_json(policy) : policy_show(policy);
-        if (!text || fputs(text, stdout) < 0)
+        if (cli_put(text) < 0)
                 return cli_fail(EXIT_HOST, &e);
         return 0;
 }

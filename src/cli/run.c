@@ -121,12 +121,5 @@ int cli_run(int argc, char **argv)
                 return cli_fail(EXIT_USAGE, &e);
         if (result.error.text[0])
                 (void) cli_fail(0, &result.error);
-        r = print_result(&arguments, &result);
-        if (r < 0 || fflush(stdout) != 0) {
-                error_errno(&e, r < 0 ? r : -errno, "standard output");
-                (void) cli_fail(0, &e);
-                if (arguments.receipt_path && streq(arguments.receipt_path, "-"))
-                        return EXIT_HOST; /* the receipt is lost */
-        }
-        return result.exit_status;
+        return print_result(&arguments, &result) == -ENOMEM ? cli_fail(EXIT_HOST, &e) : result.exit_status;
 }

@@ -52,6 +52,6 @@ void eval_digest(const EvalTable *table, char hex[static HASH_HEX_MAX]);
 
 /* For people; as a document, qscope.eval/v1 (NULL: out of memory); a CSV record for each candidate and case.
  */
-int eval_print(const EvalTable *table, FILE *out);
+void eval_print(const EvalTable *table, FILE *out);
 cJSON *eval_to_json(const EvalTable *table);
 int eval_write_csv(const EvalTable *table, FILE *out);

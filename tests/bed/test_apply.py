@@ -645,3 +645,8 @@ def test_diff_directories():
     done = qscope("diff", scratch("A"), scratch("C"))
     eq(done.status, 1, "exit status for others")
     contains(done.stdout, "0 the same, 1 different, 1 only in A, 0 only in B", "the summary")
+    write(scratch("B/table.json"), "[]")
+    done = qscope("diff", scratch("A"), scratch("B"))
+    eq(done.status, 2, "exit status with something that is no receipt")
+    contains(done.stderr, "passed over", "stderr")
+    contains(done.stdout, "2 the same, 0 different", "the summary")

@@ -583,6 +583,26 @@ def test_receipt_to_a_full_stdout():
 
 
 @test()
+def test_full_stdout():
+    """An answer that could not be printed is said to be lost, and is no success of any verb."""
+    receipt, top = scratch("receipt.json"), workspace()
+    file = lib.write_job(job(["true"], cwd=top))
+    suite = lib.write(scratch("suite.json"), json.dumps({"name": "s", "cases": [{"name": "x", "expected_exit": 0}]}))
+    candidate = lib.write(scratch("a.py"), "")
+    eq(lib.qscope("run", file, receipt).status, 0, "exit status")
+    for args in (["run", file], ["batch", file], ["batch", file, "--jsonl", "-"], ["eval", suite, candidate],
+                 ["eval", suite, candidate, "--json"], ["eval", suite, candidate, "--quiet", "--csv", "-"],
+                 ["check", file], ["plan", file], ["explain", receipt], ["diff", receipt, receipt], ["report", receipt],
+                 ["policy", "list"], ["policy", "show", "default"], ["log"], ["clean", "--dry-run"], ["doctor", "--list"],
+                 ["--help"], ["--version"], ["run", "--help"]):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([lib.QSCOPE, *args], stdout=full, stderr=subprocess.PIPE, text=True, env=lib.CALLER,
+                                  check=False)
+        eq(done.returncode, 4, f"exit status of {args} ({done.stderr})")
+        contains(done.stderr, "standard output: ", f"what {args} says")
+
+
+@test()
 def test_default_receipt_name():
     """Without a path the receipt is named after the job id below /var/lib/qscope/receipts, and a
     later run of the same job takes another name."""

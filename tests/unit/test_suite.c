@@ -289,7 +289,9 @@ static char *print_all(const EvalTable *t)
         TextStream stream;
         FILE *out = text_stream_open(&stream);
 
-        return text_stream_close(&stream, out && eval_print(t, out) == 0 ? eval_write_csv(t, out) : -1);
+        if (out)
+                eval_print(t, out);
+        return text_stream_close(&stream, out ? eval_write_csv(t, out) : -1);
 }
 
 TEST(what_is_printed)
