@@ -88,6 +88,8 @@ Outcome *outcome_new(void)
                 .outer_oom = UNKNOWN,
                 .sent_kill = UNKNOWN,
                 .sent_term = UNKNOWN,
+                .timers = UNKNOWN,
+                .signal_fds = UNKNOWN,
         };
         return o;
 }

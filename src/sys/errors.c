@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sys/errors.h"
 
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -57,6 +58,12 @@ static void write_filter(CountedError error, char *filter, size_t size)
         case COUNTED_SENT_TERM:
                 (void) snprintf(filter, size, "sig == %d", SIGTERM);
                 break;
+        case COUNTED_TIMER:
+                (void) snprintf(filter, size, "ret == 0 && id == %d", (int) SYS_timer_create);
+                break;
+        case COUNTED_SIGNAL_FD:
+                (void) snprintf(filter, size, "cmd == %d", F_SETSIG);
+                break;
         case _COUNTED_ERROR_MAX:
                 break;
         }
@@ -85,38 +92,56 @@ static int open_event(int cgroup_fd, int cpu, uint64_t id, CountedError error)
         return fd;
 }
 
+static const char *event_of(CountedError error)
+{
+        switch (error) {
+        case COUNTED_SENT_KILL:
+        case COUNTED_SENT_TERM:
+                return "signal/signal_generate";
+        case COUNTED_SIGNAL_FD:
+                return "syscalls/sys_enter_fcntl";
+        default:
+                return "raw_syscalls/sys_exit";
+        }
+}
+
+static int open_events(Tracefs *tracefs, int cgroup_fd, CountedError error, ErrorCounter *counter)
+{
+        uint64_t id = 0;
+        int r = tracefs_find(tracefs, event_of(error), NULL, &id, NULL);
+
+        /* Kernels can be built without an event for each system call (CONFIG_FTRACE_SYSCALLS). */
+        if (error == COUNTED_SIGNAL_FD && r == -ENOENT)
+                return 0;
+        for (int cpu = 0; r == 0 && cpu < (int) counter->n_cpus; cpu++) {
+                int fd = open_event(cgroup_fd, cpu, id, error);
+
+                if (fd >= 0)
+                        counter->fds[(size_t) error * counter->n_cpus + (size_t) cpu] = fd;
+                else if (fd != -ENODEV) /* this CPU is offline */
+                        r = fd;
+        }
+        return r;
+}
+
 int error_counter_open(Tracefs *tracefs, int cgroup_fd, ErrorCounter **ret)
 {
         _cleanup_(error_counter_freep) ErrorCounter *counter = calloc(1, sizeof(*counter));
         long cpus = sysconf(_SC_NPROCESSORS_CONF);
-        uint64_t call_id = 0, signal_id = 0;
-        int r;
+        int r = 0;
 
         if (!counter || cpus <= 0)
                 return counter ? -EINVAL : -ENOMEM;
-        r = tracefs_find(tracefs, "raw_syscalls/sys_exit", NULL, &call_id, NULL);
-        if (r == 0)
-                r = tracefs_find(tracefs, "signal/signal_generate", NULL, &signal_id, NULL);
-        if (r < 0)
-                return r;
         counter->fds = calloc(_COUNTED_ERROR_MAX * (size_t) cpus, sizeof(int));
         if (!counter->fds)
                 return -ENOMEM;
         counter->n_cpus = (size_t) cpus;
         for (size_t i = 0; i < _COUNTED_ERROR_MAX * counter->n_cpus; i++)
                 counter->fds[i] = -EBADF;
-        for (CountedError error = 0; error < _COUNTED_ERROR_MAX; error++) {
-                uint64_t id = error >= COUNTED_SENT_KILL ? signal_id : call_id;
-
-                for (int cpu = 0; cpu < (int) cpus; cpu++) {
-                        r = open_event(cgroup_fd, cpu, id, error);
-                        if (r == -ENODEV)
-                                continue; /* this CPU is offline */
-                        if (r < 0)
-                                return r;
-                        counter->fds[(size_t) error * counter->n_cpus + (size_t) cpu] = r;
-                }
-        }
+        for (CountedError error = 0; r == 0 && error < _COUNTED_ERROR_MAX; error++)
+                r = open_events(tracefs, cgroup_fd, error, counter);
+        if (r < 0)
+                return r;
         *ret = TAKE_PTR(counter);
         return 0;
 }

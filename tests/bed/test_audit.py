@@ -457,9 +457,27 @@ def test_interference():
     collect(OUTSIDE, disturbed)
 
 
+# SIGKILL by timer_create(2), which comes in an interrupt, and from who reads a full pipe (F_SETSIG is 10, fcntl(2)).
+TIMER = """
+import ctypes, struct, time
+libc, timer = ctypes.CDLL(None), ctypes.c_void_p()
+assert libc.timer_create(1, struct.pack("<QII48x", 0, 9, 0), ctypes.byref(timer)) == 0
+assert libc.timer_settime(timer, 0, struct.pack("<qqqq", 0, 0, 0, 100000000), None) == 0
+time.sleep(9)
+"""
+SIGNAL_FD = """
+import fcntl, os, time
+fcntl.fcntl(1, 10, 9)
+fcntl.fcntl(1, fcntl.F_SETOWN, os.getpid())
+fcntl.fcntl(1, fcntl.F_SETFL, fcntl.fcntl(1, fcntl.F_GETFL) | os.O_ASYNC)
+while True:
+    os.write(1, bytes(1048576))
+"""
+
 OWN = [
     ("kill -9 $$", "signal"), ("kill -TERM $$", "signal"), ("(sleep 0.1; kill -9 $$) & wait", "signal"),
     ("python3 -c \"import os; os.kill(os.getppid(), 9)\"; sleep 9", "signal"),
+    (f"exec python3 -c '{TIMER}'", "signal"), (f"exec python3 -c '{SIGNAL_FD}'", "signal"),
 ]
 
 
