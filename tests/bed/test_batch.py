@@ -240,6 +240,24 @@ def test_killed_and_resumed():
 
 
 @test(timeout=60)
+def test_resumed_from_what_others_can_write():
+    """A receipt that belongs to somebody else, or that others can write, is no reason not to run the job."""
+    top, receipts = write_jobs([job(["true"], job_id="one")]), scratch("r")
+    batch(top, "--receipts", receipts)
+    path = f"{receipts}/one.json"
+    for spoil in (lambda: os.chown(path, 65534, 65534), lambda: os.chmod(path, 0o666)):
+        before = set(os.listdir(receipts))
+        spoil()
+        run = batch(top, "--receipts", receipts, "--resume", "--jsonl", "-")
+        (made,) = set(os.listdir(receipts)) - before
+        eq(lines_of(run.stdout)[0]["receipt"], f"{receipts}/{made}", "the receipt that counts")
+        os.unlink(f"{receipts}/{made}")
+        os.chown(path, 0, 0)
+    os.chmod(path, 0o600)
+    contains(batch(top, "--receipts", receipts, "--resume").stdout, "1 of them from before", "table")
+
+
+@test(timeout=60)
 def test_resumed_under_another_policy():
     """What ran under a policy that has been changed since is run again, whichever way it ended."""
     top, receipts = write_jobs([job(["true"], job_id="one")]), scratch("r")
