@@ -183,6 +183,30 @@ static int find_by_extension(const char *candidate, char **ret, Error *e)
                                       candidate);
 }
 
+/* The names of those there are, for who named another one. */
+static int no_such_harness(const char *name, Error *e)
+{
+        glob_t found = { 0 };
+        _cleanup_free_ char *names = strdup("");
+
+        for (size_t i = 0; harness_directories[i]; i++) {
+                _cleanup_free_ char *pattern = text_printf("%s/*.json", harness_directories[i]);
+
+                if (pattern)
+                        (void) glob(pattern, i > 0 ? GLOB_APPEND : 0, NULL, &found);
+        }
+        for (size_t i = 0; names && i < found.gl_pathc; i++) {
+                const char *base = strrchr(found.gl_pathv[i], '/') + 1;
+                _cleanup_free_ char *before = names;
+
+                names = text_printf("%s%s%.*s", before, i > 0 ? ", " : "",
+                                (int) (strlen(base) - STRLEN(".json")), base);
+        }
+        globfree(&found);
+        return error_set(e, -ENOENT, "there is no harness \"%.80s\"; there are: %s (%s, or below /usr)", name,
+                        names && *names ? names : "none", harness_directories[0]);
+}
+
 static int find(const char *name, const char *directory, const char *candidate, char **ret, Error *e)
 {
         int r;
@@ -194,9 +218,7 @@ static int find(const char *name, const char *directory, const char *candidate, 
                 return *ret ? 0 : -ENOMEM;
         }
         r = find_by_name(name, ret);
-        return r == -ENOENT ? error_set(e, r, "there is no harness \"%.80s\" in %s or below /usr", name,
-                                              harness_directories[0])
-                            : r;
+        return r == -ENOENT ? no_such_harness(name, e) : r;
 }
 
 int harness_load(const char *name, const char *directory, const char *candidate, Harness **ret,

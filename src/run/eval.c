@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/eval.h"
 
+#include <sys/stat.h>
+
 #include "base/path.h"
 #include "run/candidate.h"
 #include "run/planning.h"
@@ -8,6 +10,8 @@
 
 typedef struct Loaded {
         char *path;
+        dev_t device;
+        ino_t inode;
         Harness *harness;
         SuiteFiles harness_files, files;
 } Loaded;
@@ -68,8 +72,13 @@ static int load_suite(Eval *eval, Error *e)
 static int load_candidate(Eval *eval, const char *path, Loaded *loaded, Error *e)
 {
         const char *given = eval->options->harness;
+        struct stat st;
         int r;
 
+        if (stat(path, &st) < 0)
+                return error_errno(e, -errno, "%s", path);
+        loaded->device = st.st_dev;
+        loaded->inode = st.st_ino;
         loaded->path = strdup(path);
         r = loaded->path ? 0 : -ENOMEM;
         /* A path on the command line starts where the person is, one in the suite where the suite lies. */
@@ -77,6 +86,16 @@ static int load_candidate(Eval *eval, const char *path, Loaded *loaded, Error *e
                 r = harness_load(given ? given : eval->suite->harness, given ? "." : eval->directory, path,
                                 &loaded->harness, &loaded->harness_files, e);
         return r == 0 ? candidate_load(path, loaded->harness, &loaded->files, e) : r;
+}
+
+/* It would count twice in pass@k. That two files hold the same is nobody's fault. */
+static int check_given_once(const Eval *eval, const Loaded *loaded, Error *e)
+{
+        for (const Loaded *other = eval->loaded; other < loaded; other++)
+                if (other->inode == loaded->inode && other->device == loaded->device)
+                        return error_set(e, -EEXIST, "%s: the candidate is given twice (as %s, too)",
+                                        loaded->path, other->path);
+        return 0;
 }
 
 static int load_candidates(Eval *eval, Error *e)
@@ -93,6 +112,8 @@ static int load_candidates(Eval *eval, Error *e)
                 Loaded *loaded = &eval->loaded[eval->n_candidates++];
                 int r = load_candidate(eval, eval->options->candidates[i], loaded, e);
 
+                if (r == 0)
+                        r = check_given_once(eval, loaded, e);
                 if (r < 0)
                         return r;
                 eval->candidates[i] = (EvalCandidate){

@@ -179,6 +179,8 @@ def test_refused():
                        ((suite(harness="../x/none.json"), good), "none.json"),
                        ((suite(), "/nonexistent.py", "--harness", "python"), "nonexistent"),
                        ((suite(),), "candidates are missing"),
+                       ((suite(), good, f"{os.path.dirname(good)}/./{os.path.basename(good)}"), "given twice"),
+                       ((suite(), good, "--harness", "cobol"), "there are: c, javascript, python, shell"),
                        ((suite(), good, "--repeats", "0"), "--repeats 0")]:
         run = qscope("eval", *args)
         eq(run.status, 2, f"status of {args}")
