@@ -10,6 +10,7 @@
 #include "sys/host.h"
 
 #define STOP_TIMEOUT (30 * USEC_PER_SEC)
+#define STOP_AGAIN   (100 * USEC_PER_MSEC)
 
 void run_phase(Run *run, Phase ended)
 {
@@ -69,10 +70,23 @@ static int ask_stop(Run *run)
         return manager_stop(run->engine->manager, run->plan->slice, on_stopped, run, NULL);
 }
 
+static int on_stop_again(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata)
+{
+        Run *run = userdata;
+
+        if (ask_stop(run) >= 0)
+                return 0;
+        run->stop_failed = true;
+        return done(run);
+}
+
 static void on_stopped(void *userdata, int r, _unused_ const Error *e)
 {
         Run *run = userdata;
 
+        /* Until the watchdog's patience ends. */
+        if (r == -EHOSTUNREACH && run_timer(run, TIMER_STATUS, STOP_AGAIN, on_stop_again) >= 0)
+                return;
         /* A bus that went away in the meantime is tried once more. */
         if (r == -ENOTCONN && !run->stop_retried) {
                 run->stop_retried = true;

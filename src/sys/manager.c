@@ -208,6 +208,17 @@ static Call *new_call(Manager *m, const char *unit, void *userdata)
         return call->unit ? call : call_free(call);
 }
 
+/* systemd's answer, or the bus's own, which says that systemd is not there: it executes itself anew. */
+static int errno_of(sd_bus_message *reply)
+{
+        const char *sender = sd_bus_message_get_sender(reply);
+        int r = -sd_bus_message_get_errno(reply);
+
+        if (sd_bus_error_has_name(sd_bus_message_get_error(reply), "org.freedesktop.systemd1.NoSuchUnit"))
+                return -ENOENT;
+        return streq_ptr(sender, "org.freedesktop.DBus") ? -EHOSTUNREACH : r < 0 ? r : -EIO;
+}
+
 static int on_job_reply(sd_bus_message *reply, void *userdata, _unused_ sd_bus_error *ret_error)
 {
         Call *call = userdata;
@@ -217,12 +228,9 @@ static int on_job_reply(sd_bus_message *reply, void *userdata, _unused_ sd_bus_e
         int r;
 
         if (error) {
-                r = -sd_bus_message_get_errno(reply);
-                r = sd_bus_error_has_name(error, "org.freedesktop.systemd1.NoSuchUnit") ? -ENOENT : r;
-                call_finish(call,
-                                error_set(&e, r < 0 ? r : -EIO, "systemd refused %s: %s (%s)", call->unit,
-                                                error->message, error->name),
-                                &e);
+                r = error_set(&e, errno_of(reply), "systemd refused %s: %s (%s)", call->unit, error->message,
+                                error->name);
+                call_finish(call, r, &e);
                 return 0;
         }
         r = sd_bus_message_read(reply, "o", &path);

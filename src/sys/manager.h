@@ -56,7 +56,8 @@ typedef struct ServiceStatus {
 typedef void (*StatusHandler)(void *userdata, int r, const ServiceStatus *status);
 int manager_status(Manager *m, const char *service, StatusHandler handler, void *userdata);
 
-/* Stops a slice with all that is in it; the handler is called when that is done. */
+/* Stops a slice with all that is in it; the handler is called when that is done. -EHOSTUNREACH: systemd is
+ * not on the bus, as while it executes itself anew; to be asked again. */
 int manager_stop(Manager *m, const char *unit, ManagerHandler handler, void *userdata, Error *e);
 
 /* A started service is kept for its status, also when it has ended, until it is stopped and this is called.
