@@ -3,6 +3,7 @@
 ahead. With --fail-fast nothing is started ahead, which is cold."""
 
 import json
+import os
 import time
 
 import measure as timing
@@ -21,8 +22,12 @@ SAME = "systemd-run, same sandbox"
 ONE = "qscope run, one by one"
 
 
-def batch(bench, directory, jobs_file, at_a_time, *options):
-    """Runs the batch and returns its time for one job."""
+# What is left of a job when its sandbox is ready and it is its turn.
+AFTER_ITS_TURN = ("run", "drain", "settle", "diff", "write")
+
+
+def batch(bench, directory, jobs_file, at_a_time, *options, turns=None):
+    """Runs the batch and returns its time for one job. turns: takes how long the median job took from its turn."""
     count = bench.count(JOBS)
 
     def run():
@@ -31,9 +36,16 @@ def batch(bench, directory, jobs_file, at_a_time, *options):
             seconds = timing.seconds_of(
                 [QSCOPE, "batch", "--quiet", "-j", str(at_a_time), "--receipts", receipts, *options,
                  *rivals.state_options(directory), "-"], stdin=lines)
+        if turns is not None:
+            turns.append(stats.median([from_turn(entry.path) for entry in os.scandir(receipts)]))
         return seconds / count
 
     return run
+
+
+def from_turn(path):
+    timing_of_job = rivals.read_pass(path)["timing"]
+    return sum(timing_of_job[phase] or 0 for phase in AFTER_ITS_TURN) / 1000
 
 
 def loops(words, count, at_a_time):
@@ -64,8 +76,9 @@ def measure(bench, group):
     write_jobs(jobs_file, cwd, count)
     first = None
     for at_a_time in (1, 2, 4):
+        turns = []
         all_of = {
-            WARM: batch(bench, top, jobs_file, at_a_time),
+            WARM: batch(bench, top, jobs_file, at_a_time, turns=turns),
             COLD: batch(bench, top, jobs_file, at_a_time, "--fail-fast"),
             SAME: loops(same, count, at_a_time),
         }
@@ -76,6 +89,9 @@ def measure(bench, group):
         samples = measure_at(bench, group, at_a_time, all_of, count)
         first = first or samples
         tell(group, at_a_time, samples, first)
+        if at_a_time == 1:
+            group.figure(None, "a warm job from its turn to its receipt, over qscope run", turns[-len(samples[WARM]):],
+                         samples[ONE])
 
 
 def measure_at(bench, group, at_a_time, all_of, count):
