@@ -265,8 +265,8 @@ static int open_call(Programs *programs, pid_t tid, Call *call)
         return r < 0 ? r : 0;
 }
 
-/* All files of one call have the same; the next call has another, since a retry with everything equal has the
- * same outcome. FNV-1a. */
+/* All files of one call have the same. A later call can have it, too, with other arguments in the same
+ * memory. FNV-1a. */
 static uint64_t identify(const Call *call)
 {
         const char *texts[] = { call->line, call->filename };
@@ -340,7 +340,7 @@ static const Given *read_given(Programs *programs, const Call *call)
         uint64_t id = identify(call);
         Given *given = &programs->last;
 
-        if (given->call == id && given->tid == call->tid)
+        if (given->call != 0 && given->call == id && given->tid == call->tid)
                 return given;
         strv_free(given->argv);
         *given = (Given){ .call = id, .tid = call->tid };
@@ -403,8 +403,14 @@ static bool ask(Programs *programs, pid_t tid, int fd, ProgramsHandler handler, 
         return allow;
 }
 
-static void answer(Programs *programs, const struct fanotify_event_metadata *event, ProgramsHandler handler,
-                void *userdata)
+void programs_forget(Programs *programs)
+{
+        if (programs)
+                programs->last.call = 0;
+}
+
+static void answer(Programs *programs, const struct fanotify_event_metadata *event, ProgramsSync sync,
+                ProgramsHandler handler, void *userdata)
 {
         struct fanotify_response response = { event->fd, FAN_ALLOW };
 
@@ -412,6 +418,7 @@ static void answer(Programs *programs, const struct fanotify_event_metadata *eve
                 programs->lost++;
                 return;
         }
+        sync(userdata);
         if (!ask(programs, event->pid, event->fd, handler, userdata))
                 response.response = FAN_DENY;
         /* Fails when the process was killed meanwhile. */
@@ -419,7 +426,7 @@ static void answer(Programs *programs, const struct fanotify_event_metadata *eve
         safe_close(event->fd);
 }
 
-int programs_answer(Programs *programs, ProgramsHandler handler, void *userdata)
+int programs_answer(Programs *programs, ProgramsSync sync, ProgramsHandler handler, void *userdata)
 {
         /* One at a time: each event that is read holds a descriptor and a process. */
         _Alignas(struct fanotify_event_metadata) char buffer[FAN_EVENT_METADATA_LEN];
@@ -443,7 +450,7 @@ int programs_answer(Programs *programs, ProgramsHandler handler, void *userdata)
                 memcpy(&event, buffer, sizeof(event));
                 if (n != (ssize_t) sizeof(event) || event.vers != FANOTIFY_METADATA_VERSION)
                         return -EBADMSG;
-                answer(programs, &event, handler, userdata);
+                answer(programs, &event, sync, handler, userdata);
         }
         return 0;
 }
