@@ -18,15 +18,15 @@ static bool is_host_oom(const Outcome *o)
 }
 
 /* Ended by a signal that nobody in the job sent. The kernel's own (RLIMIT_CPU, a limit of memory) are
- * generated while the job runs and are counted as sent by it. Those of its timers and descriptors are not:
- * who has such may have ended itself. */
+ * generated while the job runs and are counted as sent by it. Those of its timers, descriptors and tracers
+ * are not: who has such may have ended itself. */
 static bool is_killed_outside(const Outcome *o)
 {
         uint64_t sent = o->exit_signal == SIGKILL   ? o->outside.sent_kill
                         : o->exit_signal == SIGTERM ? o->outside.sent_term
                                                     : UNKNOWN;
 
-        return sent == 0 && o->outside.timers == 0 && o->outside.signal_fds == 0 && !o->timed_out &&
+        return sent == 0 && o->outside.senders == 0 && o->outside.signal_fds == 0 && !o->timed_out &&
                o->abort_signal == 0 && !o->host_code && known(o->events.oom_kill) == 0 &&
                known(o->events.cpu_time_exceeded) == 0;
 }

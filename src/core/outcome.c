@@ -88,7 +88,7 @@ Outcome *outcome_new(void)
                 .outer_oom = UNKNOWN,
                 .sent_kill = UNKNOWN,
                 .sent_term = UNKNOWN,
-                .timers = UNKNOWN,
+                .senders = UNKNOWN,
                 .signal_fds = UNKNOWN,
         };
         return o;

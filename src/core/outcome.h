@@ -85,7 +85,7 @@ typedef struct Interference {
         uint64_t oomd_kills;           /* systemd-oomd(8) marks the control group that it kills */
         uint64_t outer_oom;            /* memory.events oom of qscope.slice during the run */
         uint64_t sent_kill, sent_term; /* SIGKILL and SIGTERM that came from the job's own processes */
-        uint64_t timers, signal_fds;   /* what it made that sends signals by itself */
+        uint64_t senders, signal_fds;  /* what it made that sends signals by itself */
 } Interference;
 
 typedef struct IsolationFact {

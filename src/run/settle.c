@@ -309,7 +309,7 @@ static void read_interference(Run *run)
         if (run->errors) {
                 outside->sent_kill = error_counter_read(run->errors, COUNTED_SENT_KILL);
                 outside->sent_term = error_counter_read(run->errors, COUNTED_SENT_TERM);
-                outside->timers = error_counter_read(run->errors, COUNTED_TIMER);
+                outside->senders = error_counter_read(run->errors, COUNTED_SENDER);
                 outside->signal_fds = error_counter_read(run->errors, COUNTED_SIGNAL_FD);
         }
 }

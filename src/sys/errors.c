@@ -58,11 +58,13 @@ static void write_filter(CountedError error, char *filter, size_t size)
         case COUNTED_SENT_TERM:
                 (void) snprintf(filter, size, "sig == %d", SIGTERM);
                 break;
-        case COUNTED_TIMER:
-                (void) snprintf(filter, size, "ret == 0 && id == %d", (int) SYS_timer_create);
+        case COUNTED_SENDER:
+                (void) snprintf(filter, size, "ret == 0 && (id == %d || id == %d)", (int) SYS_timer_create,
+                                (int) SYS_ptrace);
                 break;
         case COUNTED_SIGNAL_FD:
-                (void) snprintf(filter, size, "cmd == %d", F_SETSIG);
+                /* The event has all 64 bits of the argument, of which the call takes 32. */
+                (void) snprintf(filter, size, "cmd == %d || cmd > %u", F_SETSIG, UINT32_MAX);
                 break;
         case _COUNTED_ERROR_MAX:
                 break;

@@ -466,18 +466,33 @@ assert libc.timer_settime(timer, 0, struct.pack("<qqqq", 0, 0, 0, 100000000), No
 time.sleep(9)
 """
 SIGNAL_FD = """
-import fcntl, os, time
-fcntl.fcntl(1, 10, 9)
+import ctypes, fcntl, os, time
+%s
 fcntl.fcntl(1, fcntl.F_SETOWN, os.getpid())
 fcntl.fcntl(1, fcntl.F_SETFL, fcntl.fcntl(1, fcntl.F_GETFL) | os.O_ASYNC)
 while True:
     os.write(1, bytes(1048576))
 """
+SIGNAL_FDS = ("fcntl.fcntl(1, 10, 9)",
+              # The kernel takes 32 bits of it. fcntl is 72, 25 on AArch64.
+              'ctypes.CDLL(None).syscall(72 if os.uname().machine == "x86_64" else 25, 1, ctypes.c_long(1 << 32 | 10), 9)')
+# PTRACE_ATTACH is 16, PTRACE_CONT 7: the tracer has a signal delivered that nobody sent.
+TRACER = """
+import ctypes, os, time
+libc, victim = ctypes.CDLL(None), os.getpid()
+libc.prctl(0x59616d61, ctypes.c_long(-1), 0, 0, 0)
+if os.fork():
+    while True: time.sleep(9)
+libc.ptrace(16, victim, None, None)
+os.waitpid(victim, 0)
+libc.ptrace(7, victim, None, ctypes.c_long(9))
+"""
 
 OWN = [
     ("kill -9 $$", "signal"), ("kill -TERM $$", "signal"), ("(sleep 0.1; kill -9 $$) & wait", "signal"),
     ("python3 -c \"import os; os.kill(os.getppid(), 9)\"; sleep 9", "signal"),
-    (f"exec python3 -c '{TIMER}'", "signal"), (f"exec python3 -c '{SIGNAL_FD}'", "signal"),
+    (f"exec python3 -c '{TIMER}'", "signal"),
+    *((f"exec python3 -c '{SIGNAL_FD % how}'", "signal") for how in SIGNAL_FDS),
 ]
 
 
@@ -492,6 +507,13 @@ def by_itself(script, code):
 def test_own_signals():
     """What a job sends to itself, by whichever of its processes, is its own end: a failure."""
     collect(OWN, by_itself)
+
+
+@test("vm")
+def test_own_tracer():
+    """What a tracer of the job has delivered to it is its own end, too, where the policy lets it trace."""
+    with lib.policy_drop_in(properties={"SystemCallFilter": [["@system-service", "ptrace"]]}):
+        by_itself(f"exec python3 -c '{TRACER}'", "signal")
 
 
 EAT = ("import time\nx = []\nfor _ in range(300): x.append(bytearray(b'x' * (1 << 20)))\n"

@@ -201,6 +201,29 @@ def test_failed_exec():
     eq([base(item["execs"][0])[:7], base(item["execs"][1])], ["python3", "true"], "execs")
 
 
+# Both from the same place, with the same file name and the same numbers (execve is 59, 221 on AArch64).
+SAME_NUMBERS = (
+    "import ctypes, os\n"
+    "call, number = ctypes.CDLL(None).syscall, 59 if os.uname().machine == 'x86_64' else 221\n"
+    "a, b = ctypes.create_string_buffer(b'harmless', 64), ctypes.create_string_buffer(b'--version', 64)\n"
+    "argv = (ctypes.c_void_p * 3)(ctypes.addressof(a), ctypes.addressof(b), None)\n"
+    "for i in range(2):\n"
+    " call(number, b'./text', argv, None, None, None, None)\n"
+    " os.unlink('text')\n"
+    " os.symlink('/usr/bin/printf', 'text')\n"
+    " a.value, b.value = b'printf', b'another'\n"
+)
+
+
+@test("smoke")
+def test_exec_once_more():
+    """What failed is tried once more with other arguments in the same memory: those count."""
+    cwd = lib.workspace({"text*": "nothing that runs\n"})
+    run = passes(job(py(SAME_NUMBERS), cwd=cwd))
+    item, = complete(run)
+    eq([run["stdout"], base(item), item["argv"]], ["another", "printf", ["printf", "another"]], "the second")
+
+
 MEMFD = (
     "import os, sys\n"
     "fd = os.memfd_create('innocent', 0)\n"

@@ -691,7 +691,7 @@ TEST(interference)
                 sample_signal(&s, kills[i].signal);
                 s.outcome->outside.sent_kill = kills[i].sent_kill;
                 s.outcome->outside.sent_term = kills[i].sent_term;
-                s.outcome->outside.timers = s.outcome->outside.signal_fds = 0;
+                s.outcome->outside.senders = s.outcome->outside.signal_fds = 0;
                 assert_verdict(&s, own ? VERDICT_FAIL : VERDICT_ERROR, -1, false, kills[i].reasons);
                 /* Ours, and the kernel's for the job's own limits, are not somebody else's. */
                 s.outcome->events.cpu_time_exceeded = 1;
@@ -706,7 +706,7 @@ TEST(interference)
 TEST(signal_by_arrangement)
 {
         static const struct {
-                uint64_t timers, signal_fds;
+                uint64_t senders, signal_fds;
         } own[] = { { 1, 0 }, { 0, 1 }, { UNKNOWN, 0 }, { 0, UNKNOWN } };
 
         for (size_t i = 0; i < ELEMENTSOF(own); i++) {
@@ -715,7 +715,7 @@ TEST(signal_by_arrangement)
                 sample_init(&s);
                 sample_signal(&s, SIGKILL);
                 s.outcome->outside.sent_kill = 0;
-                s.outcome->outside.timers = own[i].timers;
+                s.outcome->outside.senders = own[i].senders;
                 s.outcome->outside.signal_fds = own[i].signal_fds;
                 assert_verdict(&s, VERDICT_FAIL, -1, false, "signal");
         }
