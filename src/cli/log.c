@@ -149,7 +149,7 @@ static void print_apply(const AuditRecord *record)
                 { AUDIT_CHANGES_FORCED, "forced" },
         };
 
-        print_text(value_or(record, AUDIT_WORKSPACE, "?"));
+        print_text(value_or(record, record->event == AUDIT_REMOVED ? AUDIT_RECEIPT : AUDIT_WORKSPACE, "?"));
         for (size_t i = 0; i < ELEMENTSOF(counts); i++)
                 if (audit_record_number(record, counts[i].field) != UNKNOWN)
                         (void) printf("%s%s %s", i == 0 ? "  " : ", ", record->values[counts[i].field],
@@ -185,12 +185,18 @@ static int print_json(cJSON *object)
 }
 
 typedef struct Tally {
+        char **removed; /* digests of receipts that clean removed, sorted */
         uint64_t records, states[_RECEIPT_STATE_MAX], bad;
 } Tally;
 
+static void tally_clear(Tally *tally)
+{
+        strv_free(tally->removed);
+}
+
 static int verify_one(const LogArguments *a, const AuditRecord *record, Tally *tally)
 {
-        ReceiptState state = receipt_check(record);
+        ReceiptState state = receipt_check(record, tally->removed);
         char time[COLUMN_MAX];
 
         tally->states[state]++;
@@ -229,6 +235,35 @@ static int show_one(const LogArguments *a, const AuditRecord *record, Tally *tal
 }
 
 /* --- all of them --- */
+
+static int compare(const void *a, const void *b)
+{
+        return strcmp(*(char *const *) a, *(char *const *) b);
+}
+
+/* Of the whole trail: they came later than the runs that are asked for. */
+static int read_removed(Tally *tally, Error *e)
+{
+        _cleanup_(journal_freep) Journal *journal = NULL;
+        int r = journal_open(&journal, e);
+
+        if (r == 0)
+                r = journal_match(journal, AUDIT_RESULT, AUDIT_RESULT_REMOVED);
+        if (r >= 0)
+                r = journal_seek(journal, 0);
+        while (r >= 0) {
+                _cleanup_(audit_record_clear) AuditRecord record = AUDIT_RECORD_INIT;
+
+                r = journal_next(journal, &record);
+                if (r == 0)
+                        break;
+                if (r > 0 && record.event == AUDIT_REMOVED && record.values[AUDIT_RECEIPT_SHA256])
+                        r = strv_extend(&tally->removed, record.values[AUDIT_RECEIPT_SHA256]);
+        }
+        if (tally->removed)
+                qsort(tally->removed, strv_length(tally->removed), sizeof(*tally->removed), compare);
+        return r < 0 ? r : 0;
+}
 
 static int select_records(Journal *journal, const LogArguments *a)
 {
@@ -285,11 +320,13 @@ static int conclude(const LogArguments *a, const Tally *tally)
         if (!a->json)
                 (void) printf("%" PRIu64 " intact (%" PRIu64 " of them moved aside), %" PRIu64
                               " changed, %" PRIu64 " missing, %" PRIu64 " lost, %" PRIu64
-                              " untested; %" PRIu64 " went into no file\n",
+                              " untested; %" PRIu64 " removed for age or size, %" PRIu64
+                              " went into no file\n",
                                 tally->states[RECEIPT_INTACT] + tally->states[RECEIPT_MOVED],
                                 tally->states[RECEIPT_MOVED], tally->states[RECEIPT_CHANGED],
                                 tally->states[RECEIPT_MISSING], tally->states[RECEIPT_LOST],
-                                tally->states[RECEIPT_UNTESTED], tally->states[RECEIPT_NO_FILE]);
+                                tally->states[RECEIPT_UNTESTED], tally->states[RECEIPT_REMOVED],
+                                tally->states[RECEIPT_NO_FILE]);
         return tally->bad > 0;
 }
 
@@ -297,7 +334,7 @@ int cli_log(_unused_ int argc, char **argv)
 {
         _cleanup_(journal_freep) Journal *journal = NULL;
         LogArguments arguments;
-        Tally tally = { 0 };
+        _cleanup_(tally_clear) Tally tally = { 0 };
         Error e = ERROR_INIT;
         int r = parse(argv, &arguments, &e);
 
@@ -308,7 +345,9 @@ int cli_log(_unused_ int argc, char **argv)
         r = journal_open(&journal, &e);
         if (r < 0)
                 return cli_fail(EXIT_HOST, &e);
-        r = select_records(journal, &arguments);
+        r = arguments.verify ? read_removed(&tally, &e) : 0;
+        if (r == 0)
+                r = select_records(journal, &arguments);
         if (r >= 0)
                 r = show_all(journal, &arguments, &tally);
         if (r < 0) {

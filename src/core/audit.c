@@ -18,6 +18,7 @@ const AuditEventInfo audit_events[_AUDIT_EVENT_MAX] = {
         [AUDIT_APPLYING] = { "applying", "a371e1318b3143cdb9ff68a310cbba17" },
         [AUDIT_APPLIED] = { "applied", "c617ebc946b6486d87e9c24d4c2d0362" },
         [AUDIT_DISCARDED] = { "discarded", "1d2e5dffacac4d34a801c691b842a69a" },
+        [AUDIT_REMOVED] = { "removed", "1837c73497b149eb8033e0a83be70b6a" },
 };
 
 static const char *const result_names[_AUDIT_RESULT_MAX] = {
@@ -361,6 +362,22 @@ int audit_discard_fields(const AuditApply *apply, const AuditCaller *caller, cha
         if (r == 0)
                 r = add_event(fields, AUDIT_DISCARDED, 5);
         return r < 0 ? r : add_apply(fields, apply, caller);
+}
+
+int audit_removed_fields(const AuditReceipt *receipt, const AuditCaller *caller, char ***fields)
+{
+        char path[NAME_SHOWN];
+        int r;
+
+        text_excerpt(receipt->path, strlen(receipt->path), path, sizeof(path));
+        r = strv_extendf(fields, "MESSAGE=Receipt %s: removed, for its age or the size of all", path);
+        if (r == 0)
+                r = add_event(fields, AUDIT_REMOVED, 6);
+        if (r == 0)
+                r = add_text(fields, AUDIT_RESULT, AUDIT_RESULT_REMOVED);
+        if (r == 0)
+                r = add_receipt(fields, receipt);
+        return r < 0 ? r : add_caller(fields, caller);
 }
 
 /* --- reading --- */

@@ -24,6 +24,7 @@ typedef enum AuditEvent {
         AUDIT_APPLYING,  /* before anything is changed in a workspace */
         AUDIT_APPLIED,   /* what became of it */
         AUDIT_DISCARDED, /* what was kept for an apply was removed by hand */
+        AUDIT_REMOVED,   /* a receipt was, for its age or the size of all */
         _AUDIT_EVENT_MAX,
         _AUDIT_EVENT_INVALID = -EINVAL,
 } AuditEvent;
@@ -60,6 +61,9 @@ typedef enum AuditResult {
         AUDIT_RESULT_HALF,        /* it failed, and could not be taken back */
         _AUDIT_RESULT_MAX,
 } AuditResult;
+
+/* The result of a removed receipt, by which such records are found. */
+#define AUDIT_RESULT_REMOVED "removed"
 
 /* What is brought to a workspace. */
 typedef struct AuditApply {
@@ -118,6 +122,7 @@ int audit_dismissed_fields(const Plan *plan, const AuditCaller *caller, char ***
 int audit_apply_fields(
                 const AuditApply *apply, AuditResult result, const AuditCaller *caller, char ***fields);
 int audit_discard_fields(const AuditApply *apply, const AuditCaller *caller, char ***fields);
+int audit_removed_fields(const AuditReceipt *receipt, const AuditCaller *caller, char ***fields);
 
 /* A record read back. */
 typedef struct AuditRecord {

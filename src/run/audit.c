@@ -70,3 +70,14 @@ int audit_discarded(const AuditApply *apply)
                 r = audit_discard_fields(apply, &caller, &fields);
         return r < 0 ? r : journal_send(fields);
 }
+
+int audit_removed(const AuditReceipt *receipt)
+{
+        _cleanup_(caller_clear) AuditCaller caller = { 0 };
+        _cleanup_strv_ char **fields = NULL;
+        int r = caller_read(&caller);
+
+        if (r == 0)
+                r = audit_removed_fields(receipt, &caller, &fields);
+        return r < 0 ? r : journal_send(fields);
+}

@@ -23,3 +23,5 @@ void audit_dismissed(const Plan *plan);
  * negative errno: there is no record, and who called can be told. */
 int audit_apply(const AuditApply *apply, AuditResult result);
 int audit_discarded(const AuditApply *apply);
+/* Before a receipt is removed, so that it is not missed. */
+int audit_removed(const AuditReceipt *receipt);

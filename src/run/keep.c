@@ -332,6 +332,19 @@ static int read_receipts(int dir_fd, Receipts *receipts)
         return r;
 }
 
+/* Without a journal it is removed all the same: then there is no trail that misses it. */
+static void record_removed(int dir_fd, const char *directory, const KeptItem *item)
+{
+        _cleanup_close_ int fd = openat(dir_fd, item->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        _cleanup_free_ char *real = realpath(directory, NULL),
+                            *path = real ? text_printf("%s/%s", real, item->name) : NULL;
+        char sha256[HASH_HEX_MAX];
+        const AuditReceipt receipt = { .path = path, .sha256 = sha256, .bytes = item->bytes };
+
+        if (path && fd >= 0 && file_hash(fd, item->bytes, sha256) == 0)
+                (void) audit_removed(&receipt);
+}
+
 int keep_prune_receipts(
                 const char *state_dir, const KeepRules *rules, bool dry, uint64_t *ret_bytes, Error *e)
 {
@@ -358,6 +371,8 @@ int keep_prune_receipts(
 
                 if (!item->remove)
                         continue;
+                if (!dry)
+                        record_removed(dir_fd, path, item);
                 if (!dry && unlinkat(dir_fd, item->name, 0) < 0 && errno != ENOENT)
                         return error_errno(e, -errno, "%s/%s", path, item->name);
                 removed++;

@@ -14,6 +14,7 @@ const char *const receipt_state_names[_RECEIPT_STATE_MAX] = {
         [RECEIPT_MOVED] = "moved",
         [RECEIPT_CHANGED] = "changed",
         [RECEIPT_MISSING] = "missing",
+        [RECEIPT_REMOVED] = "removed",
         [RECEIPT_LOST] = "lost",
         [RECEIPT_NO_FILE] = "no file",
         [RECEIPT_UNTESTED] = "untested",
@@ -63,7 +64,12 @@ static bool is_kept_aside(const char *path, uint64_t bytes, const char *wanted)
         return false;
 }
 
-ReceiptState receipt_check(const AuditRecord *record)
+static int compare(const void *a, const void *b)
+{
+        return strcmp(*(char *const *) a, *(char *const *) b);
+}
+
+ReceiptState receipt_check(const AuditRecord *record, char *const *removed)
 {
         const char *path = record->values[AUDIT_RECEIPT], *wanted = record->values[AUDIT_RECEIPT_SHA256];
         uint64_t bytes = audit_record_number(record, AUDIT_RECEIPT_BYTES);
@@ -77,5 +83,8 @@ ReceiptState receipt_check(const AuditRecord *record)
         state = check_file(path, bytes, wanted);
         if ((state == RECEIPT_CHANGED || state == RECEIPT_MISSING) && is_kept_aside(path, bytes, wanted))
                 return RECEIPT_MOVED;
+        if (state == RECEIPT_MISSING && removed &&
+                        bsearch(&wanted, removed, strv_length(removed), sizeof(*removed), compare))
+                return RECEIPT_REMOVED;
         return state;
 }

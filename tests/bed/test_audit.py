@@ -12,7 +12,7 @@ import time
 import host
 import lib
 from lib import (between, check, collect, contains, eq, errors, fails, job, lacks, mentions, one_of, passes,
-                 rejected, run_job, sh, signal_of, start_job, test, workspace)
+                 rejected, run_job, scratch, sh, signal_of, start_job, test, workspace)
 
 GROUP = "audit"
 
@@ -25,6 +25,7 @@ MESSAGE_IDS = {
     "applying": "a371e1318b3143cdb9ff68a310cbba17",
     "applied": "c617ebc946b6486d87e9c24d4c2d0362",
     "discarded": "1d2e5dffacac4d34a801c691b842a69a",
+    "removed": "1837c73497b149eb8033e0a83be70b6a",
 }
 DROP_IN = "/run/systemd/system/qscope-.service.d/90-bed-test.conf"
 
@@ -429,6 +430,24 @@ def oomd_kill():
     os.setxattr(f"{host.CGROUP_ROOT}{path}", "user.oomd_ooms", b"1")
     with open(f"{host.CGROUP_ROOT}{path}/cgroup.kill", "w", encoding="ascii") as file:
         file.write("1")
+
+
+@test()
+def test_verify_what_clean_removed():
+    """What qscope itself removed is in the trail, and not missed."""
+    name, state = unique(), scratch("state")
+    run = lib.qscope("run", "--state-dir", state, lib.write_job(job(["true"], job_id=name)))
+    path = run.line["receipt"]
+    digest = lib.sha256(lib.read_bytes(path))
+    os.utime(path, (0, 0))
+    clean = lib.qscope("clean", "--yes", "--state-dir", state, "--receipt-age", "1h")
+    contains(clean.stdout, "1 receipt removed", "what clean says")
+    eq(os.path.exists(path), False, "the receipt is there")
+    verify = lib.qscope("log", "--verify", name)
+    contains(verify.stdout, "1 removed for age or size", "what log says")
+    eq(verify.status, 0, "exit status")
+    (record,) = journal(f"QSCOPE_RECEIPT={path}", "QSCOPE_RESULT=removed")
+    eq([record["MESSAGE_ID"], record["QSCOPE_RECEIPT_SHA256"]], [MESSAGE_IDS["removed"], digest], "the record")
 
 
 OUTSIDE = [

@@ -370,7 +370,7 @@ static ReceiptState check_at(const char *name, const char *recorded)
         record.values[AUDIT_RECEIPT] = path;
         record.values[AUDIT_RECEIPT_SHA256] = sha256;
         record.values[AUDIT_RECEIPT_BYTES] = bytes;
-        return receipt_check(&record);
+        return receipt_check(&record, NULL);
 }
 
 static void put(const char *name, const char *text)
@@ -408,9 +408,9 @@ TEST(receipts)
         CHECK_EQ(check_at("link", "receipt\n"), RECEIPT_CHANGED);
         CHECK_EQ(check_at("fifo", "receipt\n"), RECEIPT_CHANGED); /* and it did not block */
         CHECK_EQ(check_at(".", "receipt\n"), RECEIPT_CHANGED);
-        CHECK_EQ(receipt_check(&record), RECEIPT_NO_FILE);
+        CHECK_EQ(receipt_check(&record, NULL), RECEIPT_NO_FILE);
         record.values[AUDIT_RECEIPT] = link;
-        CHECK_EQ(receipt_check(&record), RECEIPT_UNTESTED);
+        CHECK_EQ(receipt_check(&record, NULL), RECEIPT_UNTESTED);
         drop("a");
         drop("a.~3~");
         drop("link");
