@@ -27,9 +27,10 @@ static void print_help(void)
 {
         (void) printf("Usage: qscope batch [OPTIONS] JOBS...\n\n"
                       "Runs many jobs, several at a time, each as `qscope run` would, and writes a receipt for each.\n"
-                      "JOBS are job files, directories (their *.json, sorted by name), patterns, and - for standard\n"
-                      "input with one job on each line (JSON Lines), begun as they come in. Rows come out in the order\n"
-                      "of the input. A job that does not parse is a row, and stops nothing.\n\n"
+                      "JOBS are job files, files with one job on each line (JSON Lines: *.jsonl, *.ndjson), directories\n"
+                      "(their *.json, sorted by name), patterns, and - for standard input with one job on each line,\n"
+                      "begun as they come in. Rows come out in the order of the input. A job that does not parse is a\n"
+                      "row, and stops nothing.\n\n"
                       "Options:\n"
                       "  -j, --jobs N           jobs at a time, 1 to %u (default here: %u, one for each CPU, and no\n"
                       "                         more than there are 256 MiB of memory for)\n"

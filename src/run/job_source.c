@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <sys/stat.h>
 
@@ -16,9 +17,14 @@
 struct JobSource {
         char **paths; /* "-": standard input */
         size_t n, room, next;
-        bool from_stdin, stdin_ended;
-        uint64_t number, line;
-        char *buffer; /* what has been read of standard input; up to a line and a chunk */
+        bool from_stdin, has_lines;
+        uint64_t number;
+
+        /* The lines that are being read, of standard input or a file. */
+        int lines_fd;
+        bool lines_ended;
+        uint64_t line;
+        char *buffer; /* what has been read of them; up to a line and a chunk */
         size_t used, scanned;
         bool overlong; /* the line is longer than a job may be: the rest of it is dropped */
         JobMaker make; /* not NULL: n jobs are made, and there are no paths */
@@ -40,12 +46,27 @@ JobSource *job_source_free(JobSource *source)
         for (size_t i = 0; source->paths && i < source->n; i++)
                 free(source->paths[i]);
         free(source->paths);
+        if (source->lines_fd != STDIN_FILENO)
+                safe_close(source->lines_fd);
         free(source->buffer);
         free(source);
         return NULL;
 }
 
 /* --- names --- */
+
+static bool has_suffix(const char *name, const char *suffix)
+{
+        size_t length = strlen(name), n = strlen(suffix);
+
+        return length > n && streq(name + length - n, suffix);
+}
+
+/* A job a line. */
+static bool is_lines(const char *path)
+{
+        return streq(path, "-") || has_suffix(path, ".jsonl") || has_suffix(path, ".ndjson");
+}
 
 /* Takes path; NULL is -ENOMEM. */
 static int add_path(JobSource *source, char *path)
@@ -58,15 +79,13 @@ static int add_path(JobSource *source, char *path)
         }
         source->paths = paths;
         source->paths[source->n++] = path;
+        source->has_lines = source->has_lines || is_lines(path);
         return 0;
 }
 
 static int is_job_file(const struct dirent *entry)
 {
-        size_t length = strlen(entry->d_name);
-
-        return entry->d_name[0] != '.' && length > STRLEN(".json") &&
-               streq(entry->d_name + length - STRLEN(".json"), ".json");
+        return entry->d_name[0] != '.' && has_suffix(entry->d_name, ".json");
 }
 
 static int compare_names(const struct dirent **a, const struct dirent **b)
@@ -125,6 +144,8 @@ int job_source_new(char *const *arguments, JobSource **ret, Error *e)
         _cleanup_(job_source_freep) JobSource *source = calloc(1, sizeof(*source));
         int r = source ? 0 : -ENOMEM;
 
+        if (source)
+                source->lines_fd = -EBADF;
         for (size_t i = 0; r == 0 && arguments[i]; i++)
                 r = add_argument(source, arguments[i], e);
         if (r < 0)
@@ -139,22 +160,22 @@ int job_source_made(JobMaker make, void *userdata, uint64_t total, JobSource **r
 
         if (!source)
                 return -ENOMEM;
-        *source = (JobSource){ .make = make, .userdata = userdata, .n = (size_t) total };
+        *source = (JobSource){ .make = make, .userdata = userdata, .n = (size_t) total, .lines_fd = -EBADF };
         *ret = source;
         return 0;
 }
 
 uint64_t job_source_total(const JobSource *source)
 {
-        return source->from_stdin ? UNKNOWN : source->n;
+        return source->has_lines ? UNKNOWN : source->n;
 }
 
-/* --- standard input --- */
+/* --- lines --- */
 
 /* Only what is there: other jobs run meanwhile. 1: something; 0: the end; -EAGAIN. */
 static int read_chunk(JobSource *source)
 {
-        struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
+        struct pollfd p = { .fd = source->lines_fd, .events = POLLIN };
         ssize_t n;
 
         if (!source->buffer)
@@ -166,7 +187,7 @@ static int read_chunk(JobSource *source)
         while (n < 0 && errno == EINTR);
         if (n == 0)
                 return -EAGAIN;
-        n = read(STDIN_FILENO, source->buffer + source->used, CHUNK_SIZE);
+        n = read(source->lines_fd, source->buffer + source->used, CHUNK_SIZE);
         if (n < 0)
                 return errno == EINTR || errno == EAGAIN ? -EAGAIN : -errno;
         source->used += (size_t) n;
@@ -182,8 +203,12 @@ static bool is_blank(const char *text, size_t size)
 
 static int parse_line(JobSource *source, size_t size, JobItem *ret)
 {
+        const char *path = source->paths[source->next];
+        bool from_stdin = source->lines_fd == STDIN_FILENO;
+
         *ret = (JobItem){ .number = ++source->number,
-                .name = text_printf("standard input: line %llu", (unsigned long long) source->line) };
+                .name = text_printf("%s: line %" PRIu64, from_stdin ? "standard input" : path, source->line),
+                .job_dir = from_stdin ? NULL : planning_job_directory(path) };
         if (!ret->name)
                 return -ENOMEM;
         if (source->overlong)
@@ -208,7 +233,7 @@ static int take_line(JobSource *source, JobItem *ret)
                 source->overlong = true;
                 source->used = source->scanned = 0;
         }
-        if (!end && (!source->stdin_ended || (size == 0 && !source->overlong)))
+        if (!end && (!source->lines_ended || (size == 0 && !source->overlong)))
                 return 0;
         source->line++;
         if (source->overlong || !is_blank(source->buffer, size))
@@ -228,13 +253,48 @@ static int next_line(JobSource *source, JobItem *ret)
 
                 if (r == -ECANCELED)
                         continue;
-                if (r != 0 || source->stdin_ended)
+                if (r != 0 || source->lines_ended)
                         return r;
                 r = read_chunk(source);
                 if (r < 0)
                         return r;
-                source->stdin_ended = r == 0;
+                source->lines_ended = r == 0;
         }
+}
+
+static int open_lines(JobSource *source, const char *path, JobItem *ret)
+{
+        _cleanup_close_ int fd = -EBADF;
+        struct stat st;
+
+        if (streq(path, "-")) {
+                source->lines_fd = STDIN_FILENO;
+                return 0;
+        }
+        fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+        if (fd >= 0 && fstat(fd, &st) >= 0 && S_ISREG(st.st_mode)) {
+                source->lines_fd = TAKE_FD(fd);
+                return 0;
+        }
+        *ret = (JobItem){ .number = ++source->number, .name = strdup(path) };
+        if (fd < 0)
+                error_errno(&ret->error, -errno, "%s: cannot be opened", path);
+        else
+                error_set(&ret->error, -EINVAL,
+                                "%s: is not a regular file (for a pipe, pass \"-\" and redirect it)", path);
+        source->next++;
+        return ret->name ? 1 : -ENOMEM;
+}
+
+static void close_lines(JobSource *source)
+{
+        if (source->lines_fd != STDIN_FILENO)
+                safe_close(source->lines_fd);
+        source->lines_fd = -EBADF;
+        source->lines_ended = false;
+        source->line = 0;
+        source->used = source->scanned = 0;
+        source->next++;
 }
 
 /* --- */
@@ -268,16 +328,19 @@ int job_source_next(JobSource *source, JobItem *ret)
                 return source->next < source->n ? next_made(source, ret) : 0;
         while (source->next < source->n) {
                 const char *path = source->paths[source->next];
-                int r;
+                int r = 0;
 
-                if (!streq(path, "-")) {
+                if (!is_lines(path)) {
                         source->next++;
                         return next_file(source, path, ret);
                 }
-                r = next_line(source, ret);
+                if (source->lines_fd < 0)
+                        r = open_lines(source, path, ret);
+                if (r == 0)
+                        r = next_line(source, ret);
                 if (r != 0)
                         return r;
-                source->next++;
+                close_lines(source);
         }
         return 0;
 }

@@ -11,7 +11,7 @@ typedef struct JobSource JobSource;
 /* One job, or why it is none. */
 typedef struct JobItem {
         uint64_t number; /* from 1 */
-        char *name;      /* "dir/a.json", "standard input: line 3" */
+        char *name;      /* "dir/a.json", "a.jsonl: line 2", "standard input: line 3" */
         char *job_dir;   /* where its file lies; NULL: it came through a pipe */
         Job *job;        /* NULL: error says why */
         Error error;
@@ -19,8 +19,9 @@ typedef struct JobItem {
 
 void job_item_clear(JobItem *item);
 
-/* arguments: a file; a directory: its *.json, sorted by name; "-": standard input, a job a line; a pattern of
- * glob(7), where no file has that name. -ENOENT and others with a sentence: what is named is not there. */
+/* arguments: a file; *.jsonl or *.ndjson, a job a line; a directory: its *.json, sorted by name; "-":
+ * standard input, a job a line; a pattern of glob(7), where no file has that name. -ENOENT and others with a
+ * sentence: what is named is not there. */
 int job_source_new(char *const *arguments, JobSource **ret, Error *e);
 
 /* Jobs that are made one by one: make gets the number, from 1 to total, and fills name, job or error. 0 or
@@ -34,5 +35,5 @@ DEFINE_CLEANUP(JobSource *, job_source_free)
  * is. -ENOMEM. */
 int job_source_next(JobSource *source, JobItem *ret);
 
-/* How many there are; UNKNOWN with standard input. */
+/* How many there are; UNKNOWN where lines are read. */
 uint64_t job_source_total(const JobSource *source);

@@ -239,6 +239,22 @@ def test_killed_and_resumed():
     contains(run.stdout, f"{count} of them from before", "table")
 
 
+@test()
+def test_lines_in_files():
+    """A *.jsonl is a job a line, wherever it stands among the others; a line that is no job is a row."""
+    top = write_jobs([job(["true"], job_id="single")])
+    lines = [json.dumps(job(["true"], job_id=f"l{n}")) for n in range(3)]
+    one = write(scratch("one.jsonl"), "\n".join([lines[0], "", "{", lines[1]]) + "\n")
+    two = write(scratch("two.ndjson"), lines[2])
+    fifo = scratch("fifo.jsonl")
+    os.mkfifo(fifo)
+    run = batch(one, top, two, fifo, "--jsonl", "-", "--quiet", status=2)
+    rows = lines_of(run.stdout)
+    eq([row["job_id"] for row in rows], ["l0", None, "l1", "single", "l2", None], "jobs")
+    contains(rows[1]["error"], "one.jsonl: line 3", "the line that is none")
+    contains(rows[5]["error"], "fifo.jsonl: is not a regular file", "the pipe")
+
+
 @test(timeout=60)
 def test_resumed_from_what_others_can_write():
     """A receipt that belongs to somebody else, or that others can write, is no reason not to run the job."""
