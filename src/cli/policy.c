@@ -14,7 +14,7 @@ static void print_help(void)
         (void) fputs("Usage: qscope policy list\n"
                      "       qscope policy show NAME [--json]\n"
                      "       qscope policy lint FILE...\n\n"
-                     "list: the policies that a job may name, with their files.\n"
+                     "list: the policies that a job may name, with their files and drop-ins.\n"
                      "show: the policy as it is in force, merged from what it extends, its file and its drop-ins, with the\n"
                      "file that each value came from. What is printed is a policy file again.\n"
                      "lint: whether policy files and drop-ins read, and what is likely not meant in them.\n\n"
@@ -38,11 +38,16 @@ static void put_line(const char *label, const char *text)
 static void print_policy(const char *name, const char *path)
 {
         _cleanup_(policy_freep) Policy *policy = NULL;
+        _cleanup_strv_ char **drop_ins = NULL;
         Error e = ERROR_INIT;
         int r = load_policy(name, &policy, &e);
 
         (void) printf("%s\n", name);
         put_line("  file  ", path);
+        /* Too many are an error of the policy itself. */
+        (void) list_drop_ins(policy_directories, name, &drop_ins, NULL);
+        for (size_t i = 0; drop_ins && drop_ins[i]; i++)
+                put_line("  file  ", drop_ins[i]);
         if (r < 0)
                 put_line("  error ", e.text);
         else if (policy->description)

@@ -125,6 +125,74 @@ static int judge_matches(const Stream *stream, const char *pattern, ReasonList *
                         stream->name, excerpt);
 }
 
+/* Where two values first differ, in the order of the expected one; NULL: on that side there is none. */
+typedef struct Difference {
+        char path[JSON_PATH_MAX];
+        const cJSON *have, *want;
+} Difference;
+
+/* As cJSON_Compare() judges. No deeper than the reader lets a value be. */
+static bool find_difference(const JsonPath *at, const cJSON *have, const cJSON *want, Difference *ret)
+{
+        if (have && want && cJSON_IsArray(have) && cJSON_IsArray(want)) {
+                JsonPath below = { .up = at };
+
+                for (have = have->child, want = want->child; have || want; below.index++) {
+                        if (find_difference(&below, have, want, ret))
+                                return true;
+                        have = have->next;
+                        want = want->next;
+                }
+                return false;
+        }
+        if (have && want && cJSON_IsObject(have) && cJSON_IsObject(want)) {
+                for (const cJSON *member = want->child; member; member = member->next) {
+                        JsonPath below = { .up = at, .key = member->string };
+
+                        if (find_difference(&below, json_get(have, member->string), member, ret))
+                                return true;
+                }
+                for (const cJSON *member = have->child; member; member = member->next) {
+                        JsonPath below = { .up = at, .key = member->string };
+
+                        if (!json_get(want, member->string))
+                                return find_difference(&below, member, NULL, ret);
+                }
+                return false;
+        }
+        if (have && want && cJSON_Compare(have, want, true))
+                return false;
+        (void) json_path_format(at, ret->path);
+        ret->have = have;
+        ret->want = want;
+        return true;
+}
+
+/* 0 or -ENOMEM. */
+static int value_excerpt(const cJSON *value, char out[static EXCERPT_MAX])
+{
+        _cleanup_free_ char *text = value ? json_print_canonical(value) : strdup("nothing");
+
+        if (text)
+                text_excerpt(text, strlen(text), out, EXCERPT_MAX);
+        return text ? 0 : -ENOMEM;
+}
+
+static int another_value(const Stream *stream, const cJSON *value, const cJSON *expected, ReasonList *reasons)
+{
+        const JsonPath document = { .up = NULL };
+        Difference difference = { .have = value, .want = expected };
+        char want[EXCERPT_MAX], have[EXCERPT_MAX], place[EXCERPT_MAX];
+
+        (void) find_difference(&document, value, expected, &difference);
+        text_excerpt(difference.path, strlen(difference.path), place, sizeof(place));
+        if (value_excerpt(difference.have, have) < 0 || value_excerpt(difference.want, want) < 0)
+                return -ENOMEM;
+        return reason_add(reasons, stream->code,
+                        "%s is JSON, but another value than expected%s%s: %s instead of %s", stream->name,
+                        place[0] ? ", at " : "", place, have, want);
+}
+
 static int judge_json(const Stream *stream, const cJSON *expected, ReasonList *reasons)
 {
         _cleanup_(cJSON_Deletep) cJSON *value = NULL;
@@ -140,7 +208,7 @@ static int judge_json(const Stream *stream, const cJSON *expected, ReasonList *r
                 return reason_add(reasons, stream->code, "%s is not JSON: %s", stream->name, e.text);
         if (cJSON_Compare(value, expected, true))
                 return 0;
-        return reason_add(reasons, stream->code, "%s is JSON, but another value than expected", stream->name);
+        return another_value(stream, value, expected, reasons);
 }
 
 static int judge_sha256(const Stream *stream, const char *expected, ReasonList *reasons)

@@ -248,6 +248,18 @@ int audit_end_fields(const Plan *plan, const Outcome *outcome, const Judgement *
         return r < 0 ? r : add_receipt(fields, receipt);
 }
 
+static int add_end_without_receipt(
+                char ***fields, const Plan *plan, const AuditCaller *caller, Verdict verdict)
+{
+        int r = add_event(fields, event_of(verdict), priority_of(verdict));
+
+        if (r == 0)
+                r = add_run(fields, plan, caller);
+        if (r == 0)
+                r = add_text(fields, AUDIT_UNIT, plan->service);
+        return r < 0 ? r : add_text(fields, AUDIT_VERDICT, verdict_names[verdict]);
+}
+
 int audit_broken_fields(const Plan *plan, const AuditCaller *caller, const char *error, char ***fields)
 {
         char text[NAME_SHOWN];
@@ -256,16 +268,20 @@ int audit_broken_fields(const Plan *plan, const AuditCaller *caller, const char 
         text_excerpt(error, strlen(error), text, sizeof(text));
         r = strv_extendf(fields, "MESSAGE=Job %s: error, and no receipt: %s", plan->job_id, text);
         if (r == 0)
-                r = add_event(fields, AUDIT_ERROR, priority_of(VERDICT_ERROR));
-        if (r == 0)
-                r = add_run(fields, plan, caller);
-        if (r == 0)
-                r = add_text(fields, AUDIT_UNIT, plan->service);
-        if (r == 0)
-                r = add_text(fields, AUDIT_VERDICT, verdict_names[VERDICT_ERROR]);
+                r = add_end_without_receipt(fields, plan, caller, VERDICT_ERROR);
         if (r == 0)
                 r = strv_extend(fields, REASON_NAME "=internal");
         return r < 0 ? r : strv_extend(fields, REASON_NAME "=receipt_failed");
+}
+
+int audit_dismissed_fields(const Plan *plan, const AuditCaller *caller, char ***fields)
+{
+        int r = strv_extendf(fields, "MESSAGE=Job %s: aborted before its turn, nothing of it was executed",
+                        plan->job_id);
+
+        if (r == 0)
+                r = add_end_without_receipt(fields, plan, caller, VERDICT_ABORTED);
+        return r < 0 ? r : strv_extend(fields, REASON_NAME "=aborted");
 }
 
 /* --- after the run --- */

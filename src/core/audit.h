@@ -111,6 +111,8 @@ int audit_end_fields(const Plan *plan, const Outcome *outcome, const Judgement *
 
 /* The end of a run that broke off before it could be judged (no memory): error says why. */
 int audit_broken_fields(const Plan *plan, const AuditCaller *caller, const char *error, char ***fields);
+/* The end of one that was told to end before anything of it was executed: no receipt is owed. */
+int audit_dismissed_fields(const Plan *plan, const AuditCaller *caller, char ***fields);
 
 /* result is _AUDIT_RESULT_MAX before it. */
 int audit_apply_fields(

@@ -209,6 +209,11 @@ static bool is_failed(const EvalTable *t, const EvalCell *cell)
         return cell->passed < cell->judged;
 }
 
+static bool is_untold(const EvalTable *t, const EvalCell *cell)
+{
+        return !is_passed(t, cell) && !is_failed(t, cell);
+}
+
 static bool is_flaky(const EvalCell *cell)
 {
         return cell->passed > 0 && cell->passed < cell->judged;
@@ -316,13 +321,16 @@ static void print_cell(const EvalTable *t, FILE *out, const SuiteCase *c, const 
 
 static void print_candidate(const EvalTable *t, size_t candidate, FILE *out, size_t *lines)
 {
-        size_t passed = count_cases(t, candidate, is_passed), differ = count_cases(t, candidate, varies);
+        size_t passed = count_cases(t, candidate, is_passed), differ = count_cases(t, candidate, varies),
+               untold = count_cases(t, candidate, is_untold);
         bool all = n_cells(t) <= PRINTED_CELLS_MAX;
 
         print_name(out, t->candidates[candidate].name, 0);
         (void) fprintf(out, ": %zu of %zu cases pass", passed, t->suite->n_cases);
         if (differ > 0)
                 (void) fprintf(out, ", %zu differ%s from run to run", differ, differ == 1 ? "s" : "");
+        if (untold > 0)
+                (void) fprintf(out, ", %zu cannot be told", untold);
         (void) fputc('\n', out);
         for (size_t i = 0; i < t->suite->n_cases && *lines < PRINTED_LINES_MAX; i++) {
                 const EvalCell *cell = cell_of(t, candidate, i);

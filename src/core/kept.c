@@ -28,7 +28,8 @@ const char *kept_state_sentence(const char *state)
                                 "its changes were more than is kept of one run (layers.each in " KEPT_CONFIG
                                 ")",
                 [KEPT_INCOMPLETE] = "not every change is listed: nobody could say what would be applied",
-                [KEPT_FAILED] = "the host could not keep its changes (no space, no right)",
+                [KEPT_FAILED] = "the host could not keep its changes: no space, no right, or " KEPT_CONFIG
+                                " does not read (qscope clean --dry-run says so)",
         };
 
         for (KeptState i = 0; state && i < _KEPT_STATE_MAX; i++)
@@ -202,12 +203,13 @@ int keep_rules_parse(const char *text, size_t size, const char *name, KeepRules 
 {
         static const ReadRow rows[] = { { "layers", read_layers, 0 }, { "receipts", read_receipts, 0 } };
         const Reader reader = { .file = name, .root = "keep", .text = text, .size = size, .e = e };
+        const JsonPath document = { .up = NULL };
         _cleanup_(cJSON_Deletep) cJSON *object = NULL;
         KeepRules read = *rules;
         int r = json_parse(text, size, JSON_COMMENTS, name, &object, e);
 
         if (r == 0)
-                r = read_object(&reader, NULL, object, rows, ELEMENTSOF(rows), NULL, &read);
+                r = read_object(&reader, &document, object, rows, ELEMENTSOF(rows), NULL, &read);
         if (r == 0)
                 *rules = read;
         return r;

@@ -21,7 +21,7 @@ typedef enum KeptState {
         KEPT_OFF,        /* it was not wanted */
         KEPT_TOO_LARGE,  /* more than is kept of one run */
         KEPT_INCOMPLETE, /* not every change is listed: nobody could say what is being applied */
-        KEPT_FAILED,     /* the host could not: no space, no right */
+        KEPT_FAILED,     /* the host could not: no space, no right, no rules */
         _KEPT_STATE_MAX,
 } KeptState;
 

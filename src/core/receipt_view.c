@@ -86,7 +86,8 @@ static int check_form(const cJSON *receipt, const char *name, Error *e)
                 const cJSON *item = json_get(receipt, form[i].key);
 
                 if (!item && form[i].required)
-                        return error_set(e, -EINVAL, "%s: receipt.%s: is missing", name, form[i].key);
+                        return error_set(e, -EINVAL, "%s: receipt.%s: is missing%s", name, form[i].key,
+                                        i == 0 ? ": this is no receipt" : "");
                 if (!item || (cJSON_IsNull(item) && !form[i].required) || (item->type & 0xff & form[i].types))
                         continue;
                 return error_set(e, -EINVAL, "%s: receipt.%s: must be %s, is %s", name, form[i].key,

@@ -135,7 +135,7 @@ static int check_verdict(const Apply *apply, bool force, Error *e)
                 return 0;
         return error_set(e, -EPERM,
                         "the verdict is \"%s\": only a pass is applied (qscope explain says why; --force applies what "
-                        "was agreed all the same)",
+                        "was agreed all the same, --dry-run --force shows it)",
                         apply->info.verdict);
 }
 

@@ -40,6 +40,15 @@ void audit_broken(const Plan *plan, const char *error)
                 (void) journal_send(fields);
 }
 
+void audit_dismissed(const Plan *plan)
+{
+        _cleanup_(caller_clear) AuditCaller caller = { 0 };
+        _cleanup_strv_ char **fields = NULL;
+
+        if (caller_read(&caller) == 0 && audit_dismissed_fields(plan, &caller, &fields) == 0)
+                (void) journal_send(fields);
+}
+
 int audit_apply(const AuditApply *apply, AuditResult result)
 {
         _cleanup_(caller_clear) AuditCaller caller = { 0 };

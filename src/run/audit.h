@@ -16,6 +16,8 @@ void audit_ended(const Plan *plan, const Outcome *outcome, const Judgement *judg
 
 /* It broke off before it could be judged. */
 void audit_broken(const Plan *plan, const char *error);
+/* It was told to end before its turn. */
+void audit_dismissed(const Plan *plan);
 
 /* Before (result is _AUDIT_RESULT_MAX) and after a workspace is changed; a layer that was discarded. 0, or a
  * negative errno: there is no record, and who called can be told. */

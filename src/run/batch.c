@@ -80,7 +80,7 @@ static void tell_progress(Batch *b)
                 .tally = &b->result->tally,
                 .elapsed_usec = now_monotonic() - b->begin_usec,
                 .total = b->ended ? b->begun : total,
-                .running = b->running,
+                .running = MIN(b->running, (size_t) b->options->jobs), /* the others wait at the gate */
         };
 
         if (b->options->on_progress)

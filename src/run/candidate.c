@@ -178,8 +178,8 @@ static int find_by_extension(const char *candidate, char **ret, Error *e)
         }
         return *ret ? 0
                     : error_set(e, -ENOENT,
-                                      "%s: no harness is for files of this kind; name one with \"harness\" in the "
-                                      "suite or --harness",
+                                      "%s: no harness is for a name with this ending, a file's or a directory's; name "
+                                      "one with \"harness\" in the suite or --harness",
                                       candidate);
 }
 

@@ -176,7 +176,9 @@ static void on_ended(void *userdata, bool dismissed)
                 r = write_receipt(c, judgement, judging_usec, &result);
         if (r < 0 && !dismissed)
                 error_errno(&e, r, "the run");
-        if (r < 0 && c->started)
+        if (r < 0 && c->started && dismissed)
+                audit_dismissed(c->plan);
+        else if (r < 0 && c->started)
                 audit_broken(c->plan, e.text);
         c->handler(c->userdata, r, &result, &e);
 }

@@ -138,7 +138,7 @@ static int find_main(const char *const *directories, const char *name, char ***p
                         "/usr/lib/qscope/policies");
 }
 
-static int find_drop_ins(const char *const *directories, const char *name, char ***paths, Error *e)
+int list_drop_ins(const char *const *directories, const char *name, char ***paths, Error *e)
 {
         _cleanup_free_ char *pattern = text_printf("%s.json.d/*.json", name);
         _cleanup_strv_ char **found = NULL;
@@ -242,7 +242,7 @@ static int find_level(const Chain *chain, const char *name, char ***ret, Error *
         if (r < 0 && chain->names && e)
                 return error_prefix(e, r, "the policy %s extends %s",
                                 chain->names[strv_length(chain->names) - 1], name);
-        return r < 0 ? r : find_drop_ins(chain->directories, name, ret, e);
+        return r < 0 ? r : list_drop_ins(chain->directories, name, ret, e);
 }
 
 /* The last of the chain first: each file gives way to those after it. */

@@ -31,3 +31,7 @@ int load_policy_file(const char *const *directories, const char *path, Policy **
 
 /* Names of all policies that are not masked, sorted; *ret_paths: the file of each. 0 or -ENOMEM. */
 int list_policies(const char *const *directories, char ***ret_names, char ***ret_paths);
+
+/* Appends the drop-ins of one of them that are not masked, in the order in which they are merged. 0, -E2BIG,
+ * -ENOMEM. */
+int list_drop_ins(const char *const *directories, const char *name, char ***paths, Error *e);

@@ -39,8 +39,6 @@ static int on_event(void *userdata, const TraceEvent *event)
         TraceEvent complete = *event;
 
         complete_event(run, &complete);
-        if (event->kind == TRACE_EXEC || event->kind == TRACE_FAILED || event->kind == TRACE_EXIT)
-                programs_forget(run->processes->programs);
         observers_trace(run, &complete);
         return tree_builder_trace(run->processes->tree, &complete);
 }
@@ -57,23 +55,14 @@ void processes_sync(Run *run)
                 broken(run, "the trace of processes could not be read", r);
 }
 
-/* Whose number this is now: its fork, and the end of who had it before. */
-static void before_start(void *userdata)
-{
-        Run *run = userdata;
-
-        if (run->processes->trace)
-                processes_sync(run);
-        else
-                programs_forget(run->processes->programs);
-}
-
 static bool on_start(void *userdata, const ProgramStart *start, int fd)
 {
         Run *run = userdata;
         bool part = false;
         int r = 0;
 
+        /* Whose number this is now: its fork, and the end of who had it before. */
+        processes_sync(run);
         if (start->call != 0) {
                 part = tree_builder_knows(run->processes->tree, start);
                 r = tree_builder_start(run->processes->tree, start);
@@ -90,7 +79,7 @@ void processes_serve(Run *run)
 
         if (!watch || !watch->programs)
                 return;
-        r = programs_answer(watch->programs, before_start, on_start, run);
+        r = programs_answer(watch->programs, on_start, run);
         if (r == 0)
                 return;
         broken(run, "the starts of programs could not be read", r);

@@ -31,17 +31,8 @@
 #define SLEEP_WAITS  100u
 #define SLEEP_USEC   1000u
 
-/* What one execve(2) was given: the program's event is followed by that of its loader. */
-typedef struct Given {
-        uint64_t call; /* 0: none */
-        pid_t tid, pid, ppid;
-        char **argv;
-        bool argv_cut;
-} Given;
-
 struct Programs {
         int fd, root_fd;
-        Given last;
         unsigned waits; /* left, of those for processes to sleep */
         uint64_t lost;
         char *unwatched; /* the first mount that could not be marked */
@@ -59,7 +50,6 @@ Programs *programs_free(Programs *programs)
                 return NULL;
         safe_close(programs->fd);
         safe_close(programs->root_fd);
-        strv_free(programs->last.argv);
         free(programs->unwatched);
         free(programs);
         return NULL;
@@ -265,8 +255,8 @@ static int open_call(Programs *programs, pid_t tid, Call *call)
         return r < 0 ? r : 0;
 }
 
-/* All files of one call have the same. A later call can have it, too, with other arguments in the same
- * memory. FNV-1a. */
+/* All files of one call have the same; the next call has another, since a retry with everything equal has the
+ * same outcome. FNV-1a. */
 static uint64_t identify(const Call *call)
 {
         const char *texts[] = { call->line, call->filename };
@@ -332,29 +322,14 @@ static pid_t status_pid(const char *status, const char *name)
         return (pid_t) strtol(value, NULL, 10);
 }
 
-static void read_ids(const Call *call, Given *given)
+static void read_ids(const Call *call, ProgramStart *start)
 {
         char status[STATUS_SIZE];
 
-        given->pid = call->tid;
         if (file_read_at(call->proc_fd, "status", status, sizeof(status)) < 0)
                 return;
-        given->pid = status_pid(status, "Tgid");
-        given->ppid = status_pid(status, "PPid");
-}
-
-static const Given *read_given(Programs *programs, const Call *call)
-{
-        uint64_t id = identify(call);
-        Given *given = &programs->last;
-
-        if (given->call != 0 && given->call == id && given->tid == call->tid)
-                return given;
-        strv_free(given->argv);
-        *given = (Given){ .call = id, .tid = call->tid };
-        read_ids(call, given);
-        (void) read_argv(call, &given->argv, &given->argv_cut);
-        return given;
+        start->pid = status_pid(status, "Tgid");
+        start->ppid = status_pid(status, "PPid");
 }
 
 static void read_name(const Call *call, ProgramStart *start)
@@ -387,21 +362,19 @@ static uint64_t now_usec(void)
 static bool ask(Programs *programs, pid_t tid, int fd, ProgramsHandler handler, void *userdata)
 {
         _cleanup_free_ char *path = read_path(fd);
+        _cleanup_strv_ char **argv = NULL;
         ProgramStart start = { .pid = tid, .tid = tid, .usec = now_usec(), .path = path };
         bool allow;
         Call call;
         int r = open_call(programs, tid, &call);
 
         if (r == 0) {
-                const Given *given = read_given(programs, &call);
-
-                start.call = given->call;
-                start.pid = given->pid;
-                start.ppid = given->ppid;
-                start.argv = given->argv;
-                start.argv_cut = given->argv_cut;
+                start.call = identify(&call);
                 start.called = call.filename;
+                read_ids(&call, &start);
                 read_name(&call, &start);
+                (void) read_argv(&call, &argv, &start.argv_cut);
+                start.argv = argv;
                 start.is_program = is_named(programs, &call, fd);
                 start.is_script = is_script(fd);
         } else if (r == -EAGAIN || r == -ENOMEM || r == -EMFILE || r == -ENFILE) {
@@ -412,14 +385,8 @@ static bool ask(Programs *programs, pid_t tid, int fd, ProgramsHandler handler, 
         return allow;
 }
 
-void programs_forget(Programs *programs)
-{
-        if (programs)
-                programs->last.call = 0;
-}
-
-static void answer(Programs *programs, const struct fanotify_event_metadata *event, ProgramsSync sync,
-                ProgramsHandler handler, void *userdata)
+static void answer(Programs *programs, const struct fanotify_event_metadata *event, ProgramsHandler handler,
+                void *userdata)
 {
         struct fanotify_response response = { event->fd, FAN_ALLOW };
 
@@ -427,7 +394,6 @@ static void answer(Programs *programs, const struct fanotify_event_metadata *eve
                 programs->lost++;
                 return;
         }
-        sync(userdata);
         if (!ask(programs, event->pid, event->fd, handler, userdata))
                 response.response = FAN_DENY;
         /* Fails when the process was killed meanwhile. */
@@ -435,7 +401,7 @@ static void answer(Programs *programs, const struct fanotify_event_metadata *eve
         safe_close(event->fd);
 }
 
-int programs_answer(Programs *programs, ProgramsSync sync, ProgramsHandler handler, void *userdata)
+int programs_answer(Programs *programs, ProgramsHandler handler, void *userdata)
 {
         /* One at a time: each event that is read holds a descriptor and a process. */
         _Alignas(struct fanotify_event_metadata) char buffer[FAN_EVENT_METADATA_LEN];
@@ -459,7 +425,7 @@ int programs_answer(Programs *programs, ProgramsSync sync, ProgramsHandler handl
                 memcpy(&event, buffer, sizeof(event));
                 if (n != (ssize_t) sizeof(event) || event.vers != FANOTIFY_METADATA_VERSION)
                         return -EBADMSG;
-                answer(programs, &event, sync, handler, userdata);
+                answer(programs, &event, handler, userdata);
         }
         return 0;
 }

@@ -25,15 +25,9 @@ int programs_fd(const Programs *programs);
  */
 typedef bool (*ProgramsHandler)(void *userdata, const ProgramStart *start, int fd);
 
-/* Called before an event is looked at. What was read of an execve(2) is kept for its other files, and its
- * numbers may be another's as soon as it is over: whoever sees it end must programs_forget() in here. */
-typedef void (*ProgramsSync)(void *userdata);
-
 /* Answers those that wait now; a bounded number of them. A negative errno: the queue cannot be read any more,
  * and what the job starts from now on may be missed. */
-int programs_answer(Programs *programs, ProgramsSync sync, ProgramsHandler handler, void *userdata);
-/* Some execve(2) of the job may have ended. */
-void programs_forget(Programs *programs);
+int programs_answer(Programs *programs, ProgramsHandler handler, void *userdata);
 /* Starts that were let through unseen, or not understood. */
 uint64_t programs_lost(const Programs *programs);
 /* Gives its descriptor away before it is freed. */

@@ -195,7 +195,8 @@ def test_verdict():
     top = make({"src/a": "a\n", "other": "o\n"})
     run = fails(job(sh("echo b > src/a; echo x > other; exit 3"), cwd=top, allow_changes=["src"]))
     before = tree(top)
-    contains(refused(apply(run, "--yes")).stderr, "\"fail\"", "the sentence")
+    for words in ("\"fail\"", "--dry-run --force"):
+        contains(refused(apply(run, "--yes")).stderr, words, "the sentence")
     same(tree(top), before)
     forced = apply(run, "--yes", "--force")
     eq(forced.status, 1, "exit status")

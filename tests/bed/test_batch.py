@@ -356,17 +356,24 @@ def test_held_stage_dies():
 
 
 def end_with_held(number, status, receipts):
-    top = scratch(lib.fresh_name("r"))
-    started = start_ahead(many(3, ["sleep", "300"]), "--receipts", top)
+    top, held = scratch(lib.fresh_name("r")), lib.fresh_name("held")
+    jobs = [job(["sleep", "300"]), job(["sleep", "300"], job_id=held), job(["sleep", "300"])]
+    started = start_ahead(jobs, "--receipts", top)
     started.kill(number)
     eq(started.finish().status, status, "exit status")
     check(host.wait_until(lambda: not survivors(), lib.bound(10)), "a held stage outlives qscope")
     eq([item["verdict"] for item in receipts_in(top).values()], receipts, "receipts")
+    if receipts:
+        host.quiet("journalctl", "--sync")
+        trail = qscope("log", "--verify", "--json", held)
+        eq([trail.status, [[line["verdict"], line["receipt_state"]] for line in lines_of(trail.stdout)]],
+           [0, [["aborted", "no file"]]], "audit trail of the held job")
 
 
 @test(timeout=60)
 def test_held_stage_is_dismissed():
-    """SIGTERM or SIGKILL to qscope: what is held goes too, and was never begun."""
+    """SIGTERM or SIGKILL to qscope: what is held goes too, and was never begun; the audit trail owes
+    no receipt of it."""
     lib.collect([(signal.SIGTERM, 143, ["aborted"]), (signal.SIGKILL, -9, [])], end_with_held)
 
 

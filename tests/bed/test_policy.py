@@ -55,6 +55,8 @@ def test_lookup():
                 eq(description(), "admin")
                 with place("bed-test.json.d/5.json", "/usr/lib", description="drop-in"):
                     eq(description(), "drop-in")
+                    contains(lib.qscope("policy", "list").stdout,
+                             "\n  file  /usr/lib/qscope/policies/bed-test.json.d/5.json\n", "the list")
                     os.symlink("/dev/null", "/etc/qscope/policies/null")
                     os.makedirs("/etc/qscope/policies/bed-test.json.d")
                     os.rename("/etc/qscope/policies/null", "/etc/qscope/policies/bed-test.json.d/5.json")

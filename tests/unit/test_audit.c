@@ -113,6 +113,26 @@ TEST(ends)
         CHECK(!value_of(refused, "QSCOPE_UNIT"));
 }
 
+/* What ended without a receipt: one that was owed, and one of a job that never had its turn. */
+TEST(ends_without_receipt)
+{
+        _sample_ Sample s;
+        _cleanup_strv_ char **broken = NULL, **dismissed = NULL;
+
+        sample_init(&s);
+        REQUIRE(audit_broken_fields(&s.plan, &caller, "out of memory", &broken) == 0);
+        CHECK_STR(value_of(broken, "QSCOPE_VERDICT"), "error");
+        CHECK_STR(value_of(broken, "MESSAGE_ID"), audit_events[AUDIT_ERROR].message_id);
+        CHECK(strv_contains(broken, "QSCOPE_REASON=receipt_failed"));
+
+        REQUIRE(audit_dismissed_fields(&s.plan, &caller, &dismissed) == 0);
+        CHECK_STR(value_of(dismissed, "QSCOPE_VERDICT"), "aborted");
+        CHECK_STR(value_of(dismissed, "QSCOPE_RUN_ID"), RUN_ID);
+        CHECK_STR(value_of(dismissed, "MESSAGE_ID"), audit_events[AUDIT_ABORTED].message_id);
+        CHECK(strv_contains(dismissed, "QSCOPE_REASON=aborted") && !value_of(dismissed, "QSCOPE_RECEIPT"));
+        CHECK(!strv_contains(dismissed, "QSCOPE_REASON=receipt_failed"));
+}
+
 /* Nothing that the job's author wrote can end a line, move a cursor or look like another field; no value of
  * the environment and no argument is there at all. */
 TEST(nothing_forged_and_nothing_leaked)

@@ -96,7 +96,9 @@ TEST(rules)
         CHECK_EQ(rules.total, MIB(1024));
         CHECK_EQ(rules.receipt_total, 1000);
         CHECK_EQ(parse_rules("{\"layers\": {\"agee\": \"1d\"}}", &rules, &e), -EINVAL);
-        CHECK_HAS(e.text, "did you mean \"age\"");
+        CHECK_HAS(e.text, "keep.json: line 1: keep.layers.agee: unknown key (did you mean \"age\"?)");
+        CHECK_EQ(parse_rules("{\"layer\": {}}", &rules, &e), -EINVAL);
+        CHECK_HAS(e.text, "keep.layer: unknown key (did you mean \"layers\"?)");
         CHECK_EQ(parse_rules("{\"layers\": {\"age\": 7}}", &rules, &e), -EINVAL);
         CHECK_EQ(parse_rules("{\"layers\": {\"age\": \"1y\"}}", &rules, &e), -EINVAL);
         CHECK_EQ(parse_rules("{\"layers\": {\"count\": -1}}", &rules, &e), -EINVAL);

@@ -339,6 +339,8 @@ TEST(runs_without_a_verdict)
         text = print_all(t);
         REQUIRE(text);
         CHECK_HAS(text, "-     a  ");
+        CHECK_HAS(text, "a: 0 of 4 cases pass, 4 cannot be told\n");
+        CHECK_HAS(text, "b: 3 of 4 cases pass, 1 differs from run to run\n");
         CHECK_HAS(text, "1/3 (2 without a verdict)");
         CHECK_HAS(text, "0/3 (3 without a verdict)");
         CHECK_HAS(text, "pass@1 0.000  (0 of 1 candidate passes every case, 1 cannot be told)");

@@ -440,6 +440,8 @@
         const limits = objectOf(receipt.limits), set = objectOf(limits.set), usage = objectOf(receipt.usage);
         const output = Math.max(numberOf(objectOf(receipt.stdout_info).bytes) || 0, numberOf(objectOf(receipt.stderr_info).bytes) || 0);
         const took = numberOf(receipt.duration_ms), cpu = numberOf(usage.cpu_usec);
+        // What it left running used the CPU after its end, too, until it was frozen.
+        const lived = has(took) ? took + (numberOf(objectOf(receipt.timing).drain) || 0) : 0;
         const seconds = value => duration(value * 1000), plain = value => value.toLocaleString("en");
         const hits = new Map(listOf(limits.hits).map(hit => [objectOf(hit).limit, objectOf(hit)]));
         const table = [
@@ -447,7 +449,7 @@
             ["memory", usage.memory_peak_bytes, set.memory, bytes],
             ["swap", usage.swap_peak_bytes, set.swap, bytes],
             ["CPU time", has(cpu) ? cpu / 1e6 : null, set.cpu_time_sec, seconds, "cpu_time_sec"],
-            ["CPU", has(cpu) && took ? cpu / 10 / took : null, parseFloat(set.cpu) || null, value => `${Math.round(value)}%`, "cpu"],
+            ["CPU", has(cpu) && lived ? cpu / 10 / lived : null, parseFloat(set.cpu) || null, value => `${Math.round(value)}%`, "cpu"],
             ["tasks", usage.pids_peak, set.tasks, plain],
             ["disk", usage.disk_bytes, set.disk, bytes],
             ["files", usage.disk_inodes, set.inodes, plain, "inodes"],
