@@ -56,6 +56,7 @@ typedef struct ProgramStart {
         char *const *argv;    /* NULL: unknown */
         bool argv_cut;
         bool is_program; /* it is the file that was named, as far as one can tell, and not a part of it */
+        bool is_script;  /* what is opened next for it is an interpreter: a program itself, and no loader */
 } ProgramStart;
 
 /* A program that was started: what execve(2) was given. */

@@ -20,6 +20,7 @@ typedef struct Start {
         pid_t tid;
         uint64_t call;
         char name[16];
+        bool script; /* the last file of it */
         ProgramRun run;
         uint64_t size; /* of its texts */
 } Start;
@@ -41,6 +42,7 @@ typedef struct Live {
         int value;
         char *program;
         uint64_t call; /* the last execve(2) that counted, where nothing tells of its success */
+        bool script;   /* the last file of it */
         Start starts[STARTS_MAX];
         size_t n_starts;
 } Live;
@@ -265,6 +267,7 @@ static int copy_start(TreeBuilder *builder, const ProgramStart *start, Start *re
 
         *ret = (Start){ .tid = start->tid,
                 .call = start->call,
+                .script = start->is_script,
                 .run = { .argv_cut = start->argv_cut, .usec = start->usec } };
         memcpy(ret->name, start->name, sizeof(ret->name));
         /* What was opened is not what was named: a part of a program that lies in no file that is watched. */
@@ -329,6 +332,7 @@ static int start_without_trace(TreeBuilder *builder, Live *live, const ProgramSt
         Start copy;
         int r;
 
+        live->script = start->is_script;
         if (live->call == start->call)
                 return 0; /* the interpreter or the loader of the same */
         live->call = start->call;
@@ -344,10 +348,10 @@ bool tree_builder_knows(const TreeBuilder *builder, const ProgramStart *start)
         const Live *live = find(builder, start->pid);
 
         if (live && !builder->traced)
-                return live->call == start->call;
+                return live->call == start->call && !live->script;
         for (size_t i = 0; live && i < live->n_starts; i++)
                 if (live->starts[i].tid == start->tid && live->starts[i].call == start->call)
-                        return true;
+                        return !live->starts[i].script;
         return false;
 }
 
@@ -363,8 +367,10 @@ int tree_builder_start(TreeBuilder *builder, const ProgramStart *start)
         for (size_t i = 0; i < live->n_starts; i++) {
                 if (live->starts[i].tid != start->tid)
                         continue;
-                if (live->starts[i].call == start->call)
+                if (live->starts[i].call == start->call) {
+                        live->starts[i].script = start->is_script;
                         return 0; /* the interpreter or the loader of the same */
+                }
                 drop_start(builder, live, i);
                 break;
         }

@@ -26,8 +26,8 @@ int tree_builder_new(const TreeBounds *bounds, bool traced, pid_t root, TreeBuil
 int tree_builder_trace(TreeBuilder *builder, const TraceEvent *event);
 int tree_builder_start(TreeBuilder *builder, const ProgramStart *start);
 
-/* Another file of this execve(2) was told of already, and it has not failed since: this one is its
- * interpreter or loader. Without a trace nobody tells of a failure; a second call with everything equal is
+/* Another file of this execve(2) was told of already, which was no script, and it has not failed since: this
+ * one is its loader. Without a trace nobody tells of a failure; a second call with everything equal is
  * then the same. */
 bool tree_builder_knows(const TreeBuilder *builder, const ProgramStart *start);
 

@@ -67,6 +67,8 @@ static ssize_t receive(int socket_fd, void *data, size_t size, bool *ret_ours)
         while (n < 0 && errno == EINTR);
         if (n < 0)
                 return -errno;
+        /* Without room for a single one nothing else tells of them. */
+        *ret_ours = message.msg_flags & MSG_CTRUNC;
         for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
                 size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 

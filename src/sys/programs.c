@@ -306,6 +306,14 @@ static bool is_named(const Programs *programs, const Call *call, int fd)
                named.st_ino == file.st_ino && named.st_dev == file.st_dev;
 }
 
+/* What cannot be read is taken for one: what follows it is looked at more closely then. */
+static bool is_script(int fd)
+{
+        char start[2] = "";
+
+        return pread(fd, start, sizeof(start), 0) < 0 || memcmp(start, "#!", sizeof(start)) == 0;
+}
+
 static pid_t status_pid(const char *status, const char *name)
 {
         char value[16] = "";
@@ -368,6 +376,7 @@ static bool ask(Programs *programs, pid_t tid, int fd, ProgramsHandler handler, 
                 (void) read_argv(&call, &argv, &start.argv_cut);
                 start.argv = argv;
                 start.is_program = is_named(programs, &call, fd);
+                start.is_script = is_script(fd);
         } else if (r == -EAGAIN || r == -ENOMEM || r == -EMFILE || r == -ENFILE) {
                 programs->lost++;
         } /* else it was killed meanwhile, and starts nothing */

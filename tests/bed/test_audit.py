@@ -494,7 +494,8 @@ while True:
 """
 SIGNAL_FDS = ("fcntl.fcntl(1, 10, 9)",
               # The kernel takes 32 bits of it. fcntl is 72, 25 on AArch64.
-              'ctypes.CDLL(None).syscall(72 if os.uname().machine == "x86_64" else 25, 1, ctypes.c_long(1 << 32 | 10), 9)')
+              'ctypes.CDLL(None).syscall(72 if os.uname().machine == "x86_64" else 25, 1,'
+              " ctypes.c_long(1 << 32 | 10), 9)")
 # PTRACE_ATTACH is 16, PTRACE_CONT 7: the tracer has a signal delivered that nobody sent.
 TRACER = """
 import ctypes, os, time

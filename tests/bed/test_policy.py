@@ -375,6 +375,13 @@ def test_the_loader_is_a_program():
             run = fails(job(py(LOADER)))
             eq(run.out, "no\n" * 4, f"stdout under {rules}")
             eq(run["processes"]["denied_total"], 4, "refusals")
+    script = workspace({"seq*": "#!/lib64/ld-linux-x86-64.so.2 /usr/bin/seq\n", "twice*": "#!./seq\n",
+                        "good*": "#!/bin/sh\necho good\n"})
+    for rules in ({"allow_exec": ["dash", f"{script}/*"]}, {"deny_exec": ["ld*.so*"]}):
+        with policy(**rules):
+            for name in "./seq", "./twice":
+                eq(fails(job([name], cwd=script))["processes"]["denied_total"], 1, f"refusals of {name} under {rules}")
+            eq(passes(job(["./good"], cwd=script)).out, "good\n", "a script")
 
 
 @test()

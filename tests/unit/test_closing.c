@@ -2,6 +2,7 @@
 #include "sys/closing.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "test.h"
@@ -53,6 +54,31 @@ TEST(the_other_end_closes)
         safe_close(pair[0]);
         safe_close(pipe_fds[0]);
         free(fds);
+}
+
+/* Who has no room for a single descriptor gets none, and what comes next all the same. */
+TEST(no_room_at_the_other_end)
+{
+        Closing closing = { 0 };
+        struct rlimit before, none;
+        int pipe_fds[2], pair[2];
+        char text[8] = "";
+
+        REQUIRE(pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) == 0);
+        REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+        closing_take(&closing, &pipe_fds[1], 1);
+        closing_finish(&closing, pair[1]);
+        CHECK_EQ(send(pair[1], "word", 4, 0), 4);
+        REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+        none = (struct rlimit){ 0, before.rlim_max };
+        REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+        CHECK_EQ(closing_receive(pair[0], text, sizeof(text)), 4);
+        REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+        CHECK_STR(text, "word");
+        CHECK(!is_held(pipe_fds[0]));
+        safe_close(pair[0]);
+        safe_close(pair[1]);
+        safe_close(pipe_fds[0]);
 }
 
 /* Nobody there, or nobody who reads: they are closed all the same. */
