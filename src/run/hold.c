@@ -137,7 +137,7 @@ static void count_errors(Run *run)
         int r = error_counter_open(run->engine->tracefs, run->slice_fd, &run->errors);
 
         if (r < 0)
-                (void) outcome_blind_spot(run->outcome,
+                (void) run_not_observed(run, r,
                                 "limits: calls that failed for open_files, file_size or disk are not counted "
                                 "(perf_event_open: %s)",
                                 strerror(-r));

@@ -56,6 +56,23 @@ void run_lose_evidence(Run *run, const char *format, ...)
         va_end(ap);
 }
 
+int run_not_observed(Run *run, int r, const char *format, ...)
+{
+        bool shortage = r == -EMFILE || r == -ENFILE || r == -ENOMEM || r == -ENOBUFS;
+        _cleanup_free_ char *text = NULL;
+        va_list ap;
+
+        va_start(ap, format);
+        text = text_vprintf(format, ap);
+        va_end(ap);
+        if (!text)
+                return -ENOMEM;
+        if (!shortage)
+                return outcome_blind_spot(run->outcome, "%s", text);
+        run_lose_evidence(run, "%s", text);
+        return 0;
+}
+
 /* The rest comes when nothing of this run is on the stack any more. */
 static int done(Run *run)
 {

@@ -170,6 +170,9 @@ void observers_trace(Run *run, const TraceEvent *event);
 
 /* What was to be seen and was missed. */
 void run_lose_evidence(Run *run, const char *format, ...) _printf_(2, 3);
+/* What is not observed since a call failed with r: a blind spot where this host cannot do it; lost evidence
+ * where it lacked something at this moment, a descriptor or memory. 0 or -ENOMEM. */
+int run_not_observed(Run *run, int r, const char *format, ...) _printf_(3, 4);
 
 /* --- bounded.c: a scope instead of a service --- */
 static inline bool is_bounded(const Run *run)

@@ -68,8 +68,7 @@ int network_listen(Run *run)
                 return 0;
         r = namespace_call(run->netns_fd, call_sink_new, &call);
         run->network->sink = call.sink;
-        return r < 0 ? outcome_blind_spot(run->outcome,
-                                       "egress: attempts to leave fail, and are not observed: %s",
+        return r < 0 ? run_not_observed(run, r, "egress: attempts to leave fail, and are not observed: %s",
                                        call.error.text[0] ? call.error.text : strerror(-r))
                      : 0;
 }
@@ -245,8 +244,7 @@ int network_attach(Run *run, Error *e)
                 ;
         r = trace_open(run->engine->tracefs, run->slice_fd, SINK_DEVICE, &network->trace);
         if (r < 0)
-                r = outcome_blind_spot(
-                                run->outcome, "egress: which process tried is not known (%s)", strerror(-r));
+                r = run_not_observed(run, r, "egress: which process tried is not known (%s)", strerror(-r));
         for (SinkWay way = 0; r >= 0 && way < _SINK_WAY_MAX; way++) {
                 r = sd_event_add_io(run->engine->event, &network->sources[way], sink_fd(network->sink, way),
                                 EPOLLIN, on_packets, run);

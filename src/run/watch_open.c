@@ -93,7 +93,7 @@ int watch_open_attach(Run *run, _unused_ Error *e)
                                 "(PrivateIPC is off) and not listed");
         run->ipcns_fd = openat(run->proc_fd, "ns/ipc", O_RDONLY | O_CLOEXEC);
         if (run->ipcns_fd < 0)
-                return outcome_blind_spot(run->outcome, "ipc: not observed (%s)", strerror(errno));
+                return run_not_observed(run, -errno, "ipc: not observed (%s)", strerror(errno));
         return 0;
 }
 
@@ -188,7 +188,7 @@ void watch_open_finish(Run *run)
                 return;
         r = ipc_list(run->ipcns_fd, ipc);
         if (r < 0)
-                (void) outcome_blind_spot(run->outcome, "ipc: not all was listed (%s)", strerror(-r));
+                (void) run_not_observed(run, r, "ipc: not all was listed (%s)", strerror(-r));
         ipc->observed = true;
         look_at_keys(run);
 }

@@ -129,7 +129,7 @@ static int open_trace(Run *run, ProcessWatch *watch)
         int r = trace_open(run->engine->tracefs, run->slice_fd, NULL, &watch->trace);
 
         if (r < 0)
-                return outcome_blind_spot(run->outcome,
+                return run_not_observed(run, r,
                                 "processes.tree: processes that execute nothing, and how processes end, are not "
                                 "seen (perf_event_open: %s)",
                                 strerror(-r));
@@ -151,7 +151,7 @@ static int open_programs(Run *run, ProcessWatch *watch, Error *e)
                                 "the policy %s decides which programs may run, and this host cannot refuse them: %s",
                                 run->plan->policy->name, reason.text);
         if (r < 0)
-                return outcome_blind_spot(run->outcome,
+                return run_not_observed(run, r,
                                 "processes.tree: programs and their arguments are looked up after their start, "
                                 "and may be missed (%s)",
                                 reason.text);

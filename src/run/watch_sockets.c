@@ -51,8 +51,7 @@ int watch_sockets_attach(Run *run, _unused_ Error *e)
                                 EPOLLIN, on_closed, run);
         if (r < 0) {
                 run->sockets = sockets_free(run->sockets);
-                return outcome_blind_spot(
-                                run->outcome, "sockets: not observed (sock_diag: %s)", strerror(-r));
+                return run_not_observed(run, r, "sockets: not observed (sock_diag: %s)", strerror(-r));
         }
         run->outcome->sockets.observed = true;
         return outcome_blind_spot(run->outcome, "sockets.closed: %s",
@@ -189,9 +188,8 @@ static int cannot_ask(Look *look, const SocketQuestion *q, int error)
                 return 0;
         if (strv_extend(&look->told, q->name) < 0)
                 return -ENOMEM;
-        return outcome_blind_spot(look->run->outcome,
-                        "sockets: those of %s cannot be asked for (sock_diag: %s)", q->name,
-                        strerror(-error));
+        return run_not_observed(look->run, error, "sockets: those of %s cannot be asked for (sock_diag: %s)",
+                        q->name, strerror(-error));
 }
 
 static int dump_all(Look *look)

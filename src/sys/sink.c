@@ -78,6 +78,18 @@ static int open_node(void)
         return fd >= 0 ? fd : open_own_node();
 }
 
+/* if_nametoindex(3) forgets why it could not ask. */
+static int find_index(unsigned *ret)
+{
+        _cleanup_close_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        struct ifreq request = { .ifr_name = SINK_DEVICE };
+
+        if (fd < 0 || ioctl(fd, SIOCGIFINDEX, &request) < 0)
+                return -errno;
+        *ret = (unsigned) request.ifr_ifindex;
+        return 0;
+}
+
 /* Owned by root, so that nobody in the namespace can attach to it. Persistent: to take it away with its
  * descriptor costs the one who closes that tens of milliseconds; the namespace's end, which is in the
  * background, takes it along. */
@@ -92,8 +104,7 @@ static int make_device(Sink *sink)
         if (ioctl(fd, TUNSETIFF, &request) < 0 || ioctl(fd, TUNSETOWNER, 0) < 0 ||
                         ioctl(fd, TUNSETPERSIST, 1) < 0)
                 return -errno;
-        sink->index = if_nametoindex(SINK_DEVICE);
-        return sink->index > 0 ? 0 : -errno;
+        return find_index(&sink->index);
 }
 
 /* --- loopback --- */

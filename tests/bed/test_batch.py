@@ -239,6 +239,21 @@ def test_killed_and_resumed():
     contains(run.stdout, f"{count} of them from before", "table")
 
 
+@test(timeout=60)
+def test_few_descriptors():
+    """Where qscope itself has no descriptor left, what is not seen for it is lost, and no matter of the host: a pass has
+    the blind spots that it has always."""
+    always = set(lib.passes(sh("echo x; sleep 0.1"))["blind_spots"])
+    top = write_jobs([job(sh(f"echo {n}; sleep 0.1")) for n in range(6)])
+    for limit in 40, 90, 140, 190, 240, 290, 340:
+        receipts = scratch(f"r{limit}")
+        lib.host.quiet("prlimit", f"--nofile={limit}:{limit}", "setpriv", "--bounding-set", "-sys_resource", "--inh-caps",
+                       "-sys_resource", lib.QSCOPE, "batch", "--quiet", "-j", "3", "--receipts", receipts, top)
+        for name, receipt in receipts_in(receipts).items() if os.path.isdir(receipts) else ():
+            if receipt["verdict"] == "pass":
+                eq(set(receipt["blind_spots"]) - always, set(), f"what {name} does not see with {limit} descriptors")
+
+
 @test()
 def test_lines_in_files():
     """A *.jsonl is a job a line, wherever it stands among the others; a line that is no job is a row."""
