@@ -298,8 +298,9 @@ static int refuse(const ApplyArguments *a, const Apply *apply)
         if (a->json)
                 (void) print_json(apply, "refused", 0, apply_count(apply, FOUND_DONE), false);
         error_set(&e, -ESTALE,
-                        "the workspace has moved on since the run: %zu conflict%s, nothing was changed%s", n,
-                        n == 1 ? "" : "s",
+                        "the workspace has moved on since the run: %zu conflict%s, nothing was changed%s; put back "
+                        "what it had then, or bring the others by --select",
+                        n, n == 1 ? "" : "s",
                         apply_is_resumed(apply)
                                         ? " now (an apply was interrupted here: --rollback takes back what can be)"
                                         : "");

@@ -20,6 +20,14 @@ _qscope_policies() {
         "${COMP_WORDS[0]}" policy list 2>/dev/null | sed -nE 's/^([A-Za-z0-9][A-Za-z0-9_-]*).*/\1/p'
 }
 
+_qscope_harnesses() {
+        local path
+        for path in /etc/qscope/harness/*.json /usr/local/share/qscope/harness/*.json /usr/share/qscope/harness/*.json; do
+                path=${path##*/} path=${path%.json}
+                [[ $path == *\** ]] || printf '%s\n' "$path"
+        done | sort -u
+}
+
 # Receipts are named after their job, a later one of the same with a number. There may be thousands.
 _qscope_jobs() {
         local directory=/var/lib/qscope/receipts name
@@ -44,6 +52,10 @@ _qscope_value() { # OPTION
         case $1 in
         --policy) _qscope_words "$(_qscope_policies)" ;;
         --discard) _qscope_words "$(_qscope_jobs)" ;;
+        --harness)
+                _qscope_files -f
+                mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$(_qscope_harnesses)" -- "$_qscope_word")
+                ;;
         --workspace) _qscope_words "overlay fresh" ;;
         --network) _qscope_words "none host" ;;
         --posture) _qscope_words "isolated bounded" ;;

@@ -20,6 +20,11 @@ function __qscope_policies
     qscope policy list 2>/dev/null | string replace -rf '^([A-Za-z0-9][A-Za-z0-9_-]*).*' '$1'
 end
 
+function __qscope_harnesses
+    path basename /etc/qscope/harness/*.json /usr/{local/,}share/qscope/harness/*.json 2>/dev/null |
+        string replace -r '\.json$' ''
+end
+
 # Receipts are named after their job, a later one of the same with a number.
 function __qscope_jobs
     set -l directory /var/lib/qscope/receipts
@@ -41,6 +46,7 @@ end
 complete -c qscope -n 'test -z (__qscope_verb)' -f -a '(__qscope_verbs)'
 complete -c qscope -n 'string match -q -- "-*" (commandline -ct); and test -n (__qscope_verb)' -f -a '(__qscope_options)'
 complete -c qscope -n '__qscope_after --policy' -x -a '(__qscope_policies)'
+complete -c qscope -n '__qscope_after --harness' -F -a '(__qscope_harnesses)'
 complete -c qscope -n '__qscope_after --discard' -x -a '(__qscope_jobs)'
 complete -c qscope -n '__qscope_after --workspace' -x -a 'overlay fresh'
 complete -c qscope -n '__qscope_after --network' -x -a 'none host'

@@ -251,7 +251,7 @@ void batch_tally_print(FILE *out, const BatchTally *tally, uint64_t elapsed_usec
         uint64_t run = tally->done - tally->resumed;
         double seconds = (double) elapsed_usec / (double) USEC_PER_SEC;
 
-        (void) fprintf(out, "%" PRIu64 " jobs:", tally->done);
+        (void) fprintf(out, "%" PRIu64 " job%s:", tally->done, tally->done == 1 ? "" : "s");
         for (size_t i = 0; i < _VERDICT_MAX; i++)
                 if (tally->verdicts[i] > 0 || i == VERDICT_PASS)
                         (void) fprintf(out, " %" PRIu64 " %s,", tally->verdicts[i], verdict_names[i]);
@@ -259,8 +259,10 @@ void batch_tally_print(FILE *out, const BatchTally *tally, uint64_t elapsed_usec
                 (void) fprintf(out, " %" PRIu64 " broken,", tally->broken);
         if (tally->resumed > 0)
                 (void) fprintf(out, " %" PRIu64 " of them from before,", tally->resumed);
-        (void) fprintf(out, " in %.1f s (%.1f a second)\n", seconds,
-                        seconds > 0 ? (double) run / seconds : 0.0);
+        (void) fprintf(out, " in %.1f s", seconds);
+        if (run > 0 && seconds > 0)
+                (void) fprintf(out, " (%.1f a second)", (double) run / seconds);
+        (void) fputc('\n', out);
         if (tally->n_timed > 0)
                 (void) fprintf(out,
                                 "commands: %" PRIu64 " ms on average, at most %" PRIu64 " ms (job %" PRIu64

@@ -145,7 +145,7 @@ void guard_dismiss(Guard *guard)
 {
         if (guard->fd < 0)
                 return;
-        /* Nobody waits for it: it may still be closing. */
-        (void) send(guard->fd, "", 1, MSG_NOSIGNAL);
+        /* Nobody waits for it: it may still be closing, or be stopped. */
+        (void) send(guard->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
         guard->fd = safe_close(guard->fd);
 }

@@ -223,13 +223,14 @@ static int on_job_reply(sd_bus_message *reply, void *userdata, _unused_ sd_bus_e
 {
         Call *call = userdata;
         const sd_bus_error *error = sd_bus_message_get_error(reply);
-        const char *path;
+        const char *path, *what;
         Error e = ERROR_INIT;
         int r;
 
         if (error) {
-                r = error_set(&e, errno_of(reply), "systemd refused %s: %s (%s)", call->unit, error->message,
-                                error->name);
+                r = errno_of(reply);
+                what = r == -EHOSTUNREACH ? "was not there (does it execute itself anew?) for" : "refused";
+                error_set(&e, r, "systemd %s %s: %s (%s)", what, call->unit, error->message, error->name);
                 call_finish(call, r, &e);
                 return 0;
         }
