@@ -107,7 +107,8 @@ def write_receipts(directory, many):
     """Returns how many of them are special; they come first."""
     chance = random.Random(7)
     receipts = [golden(name) for name in ("many-causes", "files", "rejected", "not-found", "host-error")]
-    receipts += [poisoned(golden("many-causes"), number) for number in range(len(HOSTILE))]
+    more = {"meta": {"k": ["m"]}, "x_eval": {"suite": "s", "candidate": "c.py", "case": "one", "repeat": 2}}
+    receipts += [poisoned({**golden("many-causes"), **more}, number) for number in range(len(HOSTILE))]
     receipts += [poisoned(golden("files"), number) for number in range(len(HOSTILE))]
     receipts += [odd(golden(name), chance) for name in ("many-causes", "files") for _ in range(25)]
     for path in glob.glob(f"{TESTS}/corpus/receipt/good/*.json"):

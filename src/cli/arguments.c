@@ -2,6 +2,9 @@
 #include "cli/arguments.h"
 
 #include "base/text.h"
+#include "core/reader.h"
+
+#define NAMES_MAX 32u
 
 static int put(const Argument *a, const char *value, void *target)
 {
@@ -32,6 +35,21 @@ static const char *match(const Argument *a, char **argv, int *i)
         return rest + (*rest == '=');
 }
 
+static int fail(const char *argument, const Argument *table, size_t n, Error *e)
+{
+        const char *names[NAMES_MAX], *nearest;
+
+        for (size_t k = 0; k < n; k++) {
+                names[MIN(k, NAMES_MAX - 1)] = table[k].name;
+                if (streq(argument, table[k].name))
+                        return error_set(e, -EINVAL, "%s lacks its value", argument);
+        }
+        nearest = read_nearest(argument, names, MIN(n, NAMES_MAX));
+        if (nearest)
+                return error_set(e, -EINVAL, "%s is not an option (did you mean %s?)", argument, nearest);
+        return error_set(e, -EINVAL, "%s is not an option", argument);
+}
+
 static int take(char **argv, int *i, const Argument *table, size_t n, void *target, Error *e)
 {
         for (size_t k = 0; k < n; k++) {
@@ -40,7 +58,7 @@ static int take(char **argv, int *i, const Argument *table, size_t n, void *targ
                 if (value)
                         return put(&table[k], value, target);
         }
-        return error_set(e, -EINVAL, "%s is not an option, or lacks its value", argv[*i]);
+        return fail(argv[*i], table, n, e);
 }
 
 int arguments_parse(char **argv, const Argument *table, size_t n, void *target, Error *e)

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <sys/stat.h>
 
+#include "core/reader.h"
 #include "sys/file.h"
 
 typedef struct Verb {
@@ -131,6 +132,8 @@ static int finish(int status)
 
 int main(int argc, char **argv)
 {
+        const char *names[ELEMENTSOF(verbs)], *nearest;
+
         open_standard_streams();
         (void) signal(SIGINT, on_early_signal);
         (void) signal(SIGTERM, on_early_signal);
@@ -152,5 +155,10 @@ int main(int argc, char **argv)
         for (size_t i = 0; i < ELEMENTSOF(verbs); i++)
                 if (streq(argv[1], verbs[i].name))
                         return finish(verbs[i].call(argc - 1, argv + 1));
+        for (size_t i = 0; i < ELEMENTSOF(verbs); i++)
+                names[i] = verbs[i].name;
+        nearest = read_nearest(argv[1], names, ELEMENTSOF(names));
+        if (nearest)
+                return cli_usage("", "\"%s\" is not a verb (did you mean \"%s\"?)", argv[1], nearest);
         return cli_usage("", "\"%s\" is not a verb", argv[1]);
 }

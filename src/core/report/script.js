@@ -34,6 +34,8 @@
     }
 
     const name = text => spelled(text, UNSEEN_IN_A_LINE);
+    /* Whatever it is, in one line. */
+    const short = value => (value === undefined || value === null ? null : (typeof value === "string" ? value : JSON.stringify(value)).slice(0, 300));
     const lines = text => spelled(text, UNSEEN);
 
     /* el("tag.class.class", {attributes}?, children…): strings are text, lists are opened, null is nothing. */
@@ -224,6 +226,8 @@
             ["posture", receipt.posture],
             ["started", textOf(receipt.started_at) && receipt.started_at.replace("T", " ").replace(/\.\d+Z$/, " UTC")],
             ["workspace", receipt.cwd],
+            ...["suite", "candidate", "case", "repeat"].map(key => [key, short(objectOf(receipt.x_eval)[key])]),
+            ["meta", short(receipt.meta)],
             ["changes", objectOf(receipt.kept).state === "yes" ? "kept for qscope apply" : null],
             ["host", objectOf(receipt.host).hostname],
             ["run", receipt.run_id],
