@@ -144,7 +144,7 @@ static int add_entry(Entries *entries, const char *path, Error *e)
                 *e = ERROR_INIT;
                 return 0;
         }
-        if (r < 0)
+        if (r < 0 || !job_id)
                 return r;
         started = view_text(receipt, "started_at");
         items = entries->n < RECEIPTS_MAX

@@ -137,13 +137,12 @@ static bool find_difference(const JsonPath *at, const cJSON *have, const cJSON *
         if (have && want && cJSON_IsArray(have) && cJSON_IsArray(want)) {
                 JsonPath below = { .up = at };
 
-                for (have = have->child, want = want->child; have || want; below.index++) {
+                have = have->child;
+                want = want->child;
+                for (; have && want; have = have->next, want = want->next, below.index++)
                         if (find_difference(&below, have, want, ret))
                                 return true;
-                        have = have->next;
-                        want = want->next;
-                }
-                return false;
+                return (have || want) && find_difference(&below, have, want, ret);
         }
         if (have && want && cJSON_IsObject(have) && cJSON_IsObject(want)) {
                 for (const cJSON *member = want->child; member; member = member->next) {

@@ -80,9 +80,10 @@ static void tell_progress(Batch *b)
                 .tally = &b->result->tally,
                 .elapsed_usec = now_monotonic() - b->begin_usec,
                 .total = b->ended ? b->begun : total,
-                .running = MIN(b->running, (size_t) b->options->jobs), /* the others wait at the gate */
         };
 
+        /* The others wait at the gate. */
+        progress.running = MIN(b->running, (size_t) b->options->jobs);
         if (b->options->on_progress)
                 b->options->on_progress(b->options->userdata, &progress);
 }
