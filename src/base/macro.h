@@ -109,3 +109,11 @@ static inline const char *startswith(const char *text, const char *prefix)
 
         return strncmp(text, prefix, length) == 0 ? text + length : NULL;
 }
+
+/* Whether it ends so, with something before it: ".json" is no name that has this ending. */
+static inline bool has_suffix(const char *text, const char *suffix)
+{
+        size_t length = strlen(text), n = strlen(suffix);
+
+        return length > n && streq(text + length - n, suffix);
+}

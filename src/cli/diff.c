@@ -171,11 +171,9 @@ static int read_directory(const char *path, Entries *entries, Error *e)
         if (!dir)
                 return error_errno(e, -errno, "%s", path);
         while (r == 0 && (entry = readdir(dir))) {
-                size_t length = strlen(entry->d_name);
                 _cleanup_free_ char *file = NULL;
 
-                if (*entry->d_name == '.' || length <= STRLEN(".json") ||
-                                !streq(entry->d_name + length - STRLEN(".json"), ".json"))
+                if (*entry->d_name == '.' || !has_suffix(entry->d_name, ".json"))
                         continue;
                 file = text_printf("%s/%s", path, entry->d_name);
                 r = file ? add_entry(entries, file, e) : -ENOMEM;

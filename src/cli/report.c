@@ -81,10 +81,7 @@ static int parse(char **argv, ReportArguments *a, Error *e)
 
 static int is_receipt_name(const struct dirent *entry)
 {
-        size_t length = strlen(entry->d_name);
-
-        return length > STRLEN(".json") && entry->d_name[0] != '.' &&
-               streq(entry->d_name + length - STRLEN(".json"), ".json");
+        return entry->d_name[0] != '.' && has_suffix(entry->d_name, ".json");
 }
 
 static int add_directory(const char *path, char ***files)

@@ -105,12 +105,9 @@ int finished_read(const char *directory, Finished **ret, Error *e)
         dir = opendir(directory);
         if (!dir)
                 return error_errno(e, -errno, "%s", directory);
-        while (r == 0 && (entry = readdir(dir))) {
-                size_t length = strlen(entry->d_name);
-
-                if (length > STRLEN(".json") && streq(entry->d_name + length - STRLEN(".json"), ".json"))
+        while (r == 0 && (entry = readdir(dir)))
+                if (has_suffix(entry->d_name, ".json"))
                         r = read_one(finished, directory, entry->d_name);
-        }
         (void) closedir(dir);
         if (r < 0)
                 return error_errno(e, r, "%s", directory);

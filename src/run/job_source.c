@@ -55,13 +55,6 @@ JobSource *job_source_free(JobSource *source)
 
 /* --- names --- */
 
-static bool has_suffix(const char *name, const char *suffix)
-{
-        size_t length = strlen(name), n = strlen(suffix);
-
-        return length > n && streq(name + length - n, suffix);
-}
-
 /* A job a line. */
 static bool is_lines(const char *path)
 {

@@ -121,14 +121,11 @@ static int give_name(PendingFile *file, const char *name)
 /* NAME, then NAME.2, NAME.3 … with the number before ".json". */
 static char *numbered(const char *name, unsigned n)
 {
-        size_t length = strlen(name), suffix = STRLEN(".json");
-        bool json = length > suffix && streq(name + length - suffix, ".json");
-
         if (n < 2)
                 return strdup(name);
-        if (!json)
+        if (!has_suffix(name, ".json"))
                 return text_printf("%s.%u", name, n);
-        return text_printf("%.*s.%u.json", (int) (length - suffix), name, n);
+        return text_printf("%.*s.%u.json", (int) (strlen(name) - STRLEN(".json")), name, n);
 }
 
 /* Moves what has the name aside, to the first free NAME.~N~ (the numbered backups of cp(1) and mv(1)). */
