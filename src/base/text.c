@@ -266,6 +266,11 @@ bool strv_contains(char *const *list, const char *text)
         return false;
 }
 
+int strv_compare(const void *a, const void *b)
+{
+        return strcmp(*(const char *const *) a, *(const char *const *) b);
+}
+
 char **strv_free(char **list)
 {
         for (size_t i = 0; list && list[i]; i++)

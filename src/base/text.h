@@ -51,6 +51,8 @@ bool text_field(const char *text, const char *name, char *value, size_t size);
 /* --- lists of strings, ended by NULL; NULL is the empty list --- */
 size_t strv_length(char *const *list);
 bool strv_contains(char *const *list, const char *text);
+/* In the order of strcmp(3), for qsort(3) and bsearch(3). */
+int strv_compare(const void *a, const void *b);
 /* An empty list with room for n strings, which may then be put in by index, from 0 on. */
 char **strv_new(size_t n);
 char **strv_copy(char *const *list);

@@ -236,11 +236,6 @@ static int show_one(const LogArguments *a, const AuditRecord *record, Tally *tal
 
 /* --- all of them --- */
 
-static int compare(const void *a, const void *b)
-{
-        return strcmp(*(char *const *) a, *(char *const *) b);
-}
-
 /* Of the whole trail: they came later than the runs that are asked for. */
 static int read_removed(Tally *tally, Error *e)
 {
@@ -261,7 +256,7 @@ static int read_removed(Tally *tally, Error *e)
                         r = strv_extend(&tally->removed, record.values[AUDIT_RECEIPT_SHA256]);
         }
         if (tally->removed)
-                qsort(tally->removed, strv_length(tally->removed), sizeof(*tally->removed), compare);
+                qsort(tally->removed, strv_length(tally->removed), sizeof(*tally->removed), strv_compare);
         return r < 0 ? r : 0;
 }
 

@@ -142,11 +142,6 @@ static int read_case(const Reader *r, const JsonPath *at, const cJSON *value, Su
         return k < 0 ? k : check_case(r, at, c);
 }
 
-static int compare_names(const void *a, const void *b)
-{
-        return strcmp(*(const char *const *) a, *(const char *const *) b);
-}
-
 static int refuse_same_names(const Reader *r, const JsonPath *at, const Suite *suite)
 {
         _cleanup_free_ const char **names = calloc(suite->n_cases, sizeof(char *));
@@ -155,7 +150,7 @@ static int refuse_same_names(const Reader *r, const JsonPath *at, const Suite *s
                 return -ENOMEM;
         for (size_t i = 0; i < suite->n_cases; i++)
                 names[i] = suite->cases[i].name;
-        qsort(names, suite->n_cases, sizeof(char *), compare_names);
+        qsort(names, suite->n_cases, sizeof(char *), strv_compare);
         for (size_t i = 1; i < suite->n_cases; i++)
                 if (streq(names[i - 1], names[i]))
                         return read_fail(r, at, "two cases are named \"%.80s\"", names[i]);

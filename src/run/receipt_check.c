@@ -64,11 +64,6 @@ static bool is_kept_aside(const char *path, uint64_t bytes, const char *wanted)
         return false;
 }
 
-static int compare(const void *a, const void *b)
-{
-        return strcmp(*(char *const *) a, *(char *const *) b);
-}
-
 ReceiptState receipt_check(const AuditRecord *record, char *const *removed)
 {
         const char *path = record->values[AUDIT_RECEIPT], *wanted = record->values[AUDIT_RECEIPT_SHA256];
@@ -84,7 +79,7 @@ ReceiptState receipt_check(const AuditRecord *record, char *const *removed)
         if ((state == RECEIPT_CHANGED || state == RECEIPT_MISSING) && is_kept_aside(path, bytes, wanted))
                 return RECEIPT_MOVED;
         if (state == RECEIPT_MISSING && removed &&
-                        bsearch(&wanted, removed, strv_length(removed), sizeof(*removed), compare))
+                        bsearch(&wanted, removed, strv_length(removed), sizeof(*removed), strv_compare))
                 return RECEIPT_REMOVED;
         return state;
 }

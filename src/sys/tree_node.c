@@ -65,11 +65,6 @@ static bool is_observed(const char *name)
                startswith(name, "system.posix_acl_");
 }
 
-static int compare_names(const void *a, const void *b)
-{
-        return strcmp(*(const char *const *) a, *(const char *const *) b);
-}
-
 /* The permitted set, in hex as in proc_pid_status(5). */
 static void show_capabilities(const void *value, size_t size, char text[static CAPABILITIES_MAX])
 {
@@ -114,7 +109,7 @@ static int read_sorted(int fd, const char **sorted, size_t n, XattrBuffers *buff
         Hash h;
         int r = 0;
 
-        qsort(sorted, n, sizeof(*sorted), compare_names);
+        qsort(sorted, n, sizeof(*sorted), strv_compare);
         hash_init(&h);
         for (size_t i = 0; r == 0 && i < n; i++)
                 r = add_xattr(fd, sorted[i], buffers, &h, node);
