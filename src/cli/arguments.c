@@ -39,12 +39,13 @@ static int fail(const char *argument, const Argument *table, size_t n, Error *e)
 {
         const char *names[NAMES_MAX], *nearest;
 
+        assert(n <= NAMES_MAX);
         for (size_t k = 0; k < n; k++) {
-                names[MIN(k, NAMES_MAX - 1)] = table[k].name;
-                if (streq(argument, table[k].name))
+                names[k] = table[k].name;
+                if (streq(argument, names[k]))
                         return error_set(e, -EINVAL, "%s lacks its value", argument);
         }
-        nearest = read_nearest(argument, names, MIN(n, NAMES_MAX));
+        nearest = read_nearest(argument, names, n);
         if (nearest)
                 return error_set(e, -EINVAL, "%s is not an option (did you mean %s?)", argument, nearest);
         return error_set(e, -EINVAL, "%s is not an option", argument);

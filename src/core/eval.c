@@ -376,7 +376,7 @@ void eval_print(const EvalTable *t, FILE *out)
 static int add_pass_at_k(cJSON *object, uint64_t n, uint64_t c)
 {
         cJSON *figures = n > 0 ? json_add_object(object, "pass_at_k") : NULL;
-        int r = figures ? 0 : n > 0 ? -ENOMEM : json_add(object, "pass_at_k", cJSON_CreateNull());
+        int r = figures ? 0 : n > 0 ? -ENOMEM : json_add_null(object, "pass_at_k");
 
         for (uint64_t k = 1; r == 0 && k <= n; k = next_k(k)) {
                 char key[32];
@@ -389,8 +389,7 @@ static int add_pass_at_k(cJSON *object, uint64_t n, uint64_t c)
 
 static int add_pass(cJSON *object, uint64_t pass)
 {
-        return pass == UNKNOWN ? json_add(object, "pass", cJSON_CreateNull())
-                               : json_add_bool(object, "pass", pass == 1);
+        return pass == UNKNOWN ? json_add_null(object, "pass") : json_add_bool(object, "pass", pass == 1);
 }
 
 static uint64_t passes(const EvalTable *t, const EvalCell *cell)

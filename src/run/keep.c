@@ -336,8 +336,7 @@ static int read_receipts(int dir_fd, Receipts *receipts)
 static void record_removed(int dir_fd, const char *directory, const KeptItem *item)
 {
         _cleanup_close_ int fd = openat(dir_fd, item->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-        _cleanup_free_ char *real = realpath(directory, NULL),
-                            *path = real ? text_printf("%s/%s", real, item->name) : NULL;
+        _cleanup_free_ char *path = directory ? text_printf("%s/%s", directory, item->name) : NULL;
         char sha256[HASH_HEX_MAX];
         const AuditReceipt receipt = { .path = path, .sha256 = sha256, .bytes = item->bytes };
 
@@ -348,7 +347,7 @@ static void record_removed(int dir_fd, const char *directory, const KeptItem *it
 int keep_prune_receipts(
                 const char *state_dir, const KeepRules *rules, bool dry, uint64_t *ret_bytes, Error *e)
 {
-        _cleanup_free_ char *path = text_printf("%s/receipts", state_dir);
+        _cleanup_free_ char *path = text_printf("%s/receipts", state_dir), *real = NULL;
         _cleanup_(receipts_clear) Receipts receipts = { 0 };
         _cleanup_close_ int dir_fd = -EBADF;
         int r, removed = 0;
@@ -364,6 +363,7 @@ int keep_prune_receipts(
         r = read_receipts(dir_fd, &receipts);
         if (r < 0)
                 return error_errno(e, r, "%s", path);
+        real = realpath(path, NULL);
         keep_choose(receipts.items, receipts.n, now_realtime(), UNKNOWN, rules->receipt_total,
                         rules->receipt_age);
         for (size_t i = 0; i < receipts.n; i++) {
@@ -372,7 +372,7 @@ int keep_prune_receipts(
                 if (!item->remove)
                         continue;
                 if (!dry)
-                        record_removed(dir_fd, path, item);
+                        record_removed(dir_fd, real, item);
                 if (!dry && unlinkat(dir_fd, item->name, 0) < 0 && errno != ENOENT)
                         return error_errno(e, -errno, "%s/%s", path, item->name);
                 removed++;
