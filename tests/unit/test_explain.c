@@ -101,6 +101,17 @@ TEST(document_for_tools)
         CHECK(view_true(cJSON_GetArrayItem(reasons, 1), "known"));
 }
 
+/* NULL: the text is no receipt, or there was no memory. */
+static char *page_of(const char *text, bool colour)
+{
+        _cleanup_(cJSON_Deletep) cJSON *receipt = NULL, *explanation = NULL;
+        Error e = ERROR_INIT;
+
+        CHECK_EQ(receipt_parse(text, strlen(text), "x", &receipt, &e), 0);
+        explanation = receipt ? explain(receipt) : NULL;
+        return explanation ? explanation_text(explanation, colour) : NULL;
+}
+
 /* A receipt of a command that passed in silence and with blind spots is no reason to trust it. */
 TEST(signs_of_a_pass)
 {
@@ -108,13 +119,8 @@ TEST(signs_of_a_pass)
                         "{\"schema\":\"qscope.receipt/v1\",\"verdict\":\"pass\",\"reasons\":[],"
                         "\"stdout_info\":{\"bytes\":0},\"stderr_info\":{\"bytes\":0},"
                         "\"fs\":{\"added\":[],\"removed\":[],\"changed\":[]},\"blind_spots\":[\"sockets: x\"]}";
-        _cleanup_(cJSON_Deletep) cJSON *receipt = NULL, *explanation = NULL;
-        _cleanup_free_ char *page = NULL;
-        Error e = ERROR_INIT;
+        _cleanup_free_ char *page = page_of(text, true);
 
-        REQUIRE(receipt_parse(text, strlen(text), "x", &receipt, &e) == 0);
-        explanation = explain(receipt);
-        page = explanation ? explanation_text(explanation, true) : NULL;
         CHECK_HAS(page, "printed nothing and changed nothing");
         CHECK_HAS(page, "some things could not");
         CHECK_HAS(page, "Not every socket");
@@ -128,13 +134,8 @@ TEST(interrupted)
                         "{\"schema\":\"qscope.receipt/v1\",\"verdict\":\"aborted\","
                         "\"reasons\":[{\"code\":\"aborted\",\"message\":\"interrupted by SIGINT\"}],"
                         "\"exit_code\":null,\"signal\":null,\"duration_ms\":1370}";
-        _cleanup_(cJSON_Deletep) cJSON *receipt = NULL, *explanation = NULL;
-        _cleanup_free_ char *page = NULL;
-        Error e = ERROR_INIT;
+        _cleanup_free_ char *page = page_of(text, false);
 
-        REQUIRE(receipt_parse(text, strlen(text), "x", &receipt, &e) == 0);
-        explanation = explain(receipt);
-        page = explanation ? explanation_text(explanation, false) : NULL;
         CHECK_HAS(page, "interrupted (aborted), after 1.37 s");
         CHECK(page && !strstr(page, "not started"));
 }
