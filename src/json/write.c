@@ -203,6 +203,9 @@ static void print_number(Printer *p, double value)
                         break;
         }
         put(p, text);
+        /* Beyond EXACT_MAX an integer is refused by our own reader, and it was none. */
+        if (text[strspn(text, "-0123456789")] == '\0')
+                put(p, ".0");
 }
 
 static int compare_members(const void *a, const void *b)
