@@ -58,8 +58,9 @@ fuzz() { # NAME CORPUS...
         local name=$1 dir=$ROOT/build/sanitize new=$ROOT/build/sanitize/new-$1
         shift
         mkdir -p "$new"
-        "$dir/tests/fuzz-$name" -max_total_time="${QSCOPE_FUZZ_SEC:-10}" -timeout=10 -rss_limit_mb=2048 \
-                -print_final_stats=1 -verbosity=0 -artifact_prefix="$new-fault-" "$new" "$@"
+        # Its own status for a fault is 77, which is a skip here.
+        "$dir/tests/fuzz-$name" -error_exitcode=1 -max_total_time="${QSCOPE_FUZZ_SEC:-10}" -timeout=10 \
+                -rss_limit_mb=2048 -print_final_stats=1 -verbosity=0 -artifact_prefix="$new-fault-" "$new" "$@"
 }
 
 # --- the page of qscope report ----------------------------------------------------------
